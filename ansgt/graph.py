@@ -1,0 +1,286 @@
+"""`Graph`, what every stage works on, and `Split`; both are checked once, when built.
+
+A `Graph` is undirected, unweighted, without self-loops or duplicate edges: G = (A, X) of the paper, section 3.1.
+"""
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ansgt.errors import InputError
+from ansgt.storage import content_hash
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected simple graph with node features and labels.
+
+    Build it with `Graph.from_data` or `Graph.from_arrays`; the constructor itself checks nothing.
+
+    Args:
+        x: node features [n, p], float32, dense or `torch.sparse_csr`.
+        indptr: CSR row pointers of A [n + 1], int64.
+        indices: CSR column indices of A [2 |E|], int32, sorted within a row.
+        y: labels [n], int64, -1 where unknown.
+        num_classes: C.
+        loops: which nodes had a self-loop in the source [n], bool; only homophily looks at them.
+        name: name of the data set and its variant.
+        data: the caller's own object, untouched.
+    """
+
+    x: Tensor
+    indptr: np.ndarray
+    indices: np.ndarray
+    y: Tensor
+    num_classes: int
+    loops: np.ndarray
+    name: str = "graph"
+    data: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_data(cls, data: Any, name: str = "graph") -> "Graph":
+        """From a PyG `Data` with `x`, `edge_index`, optionally `y`; directed, duplicated or looped edges are fine."""
+        if getattr(data, "x", None) is None:
+            raise InputError("Field 'x' is missing: the graph has no node features.")
+        if getattr(data, "edge_index", None) is None:
+            raise InputError("Field 'edge_index' is missing: the graph has no edges field.")
+        graph = cls.from_arrays(data.x, data.edge_index, getattr(data, "y", None), name=name)
+        object.__setattr__(graph, "data", data)
+        return graph
+
+    @classmethod
+    def from_arrays(cls, x: Any, edges: Any, y: Any = None, name: str = "graph") -> "Graph":
+        """From features [n, p], edges (an edge_index [2, E] or a square scipy matrix) and labels [n]."""
+        features = _check_features(x)
+        num_nodes = features.shape[0]
+        row, col = _check_edges(edges, num_nodes)
+        labels, num_classes = _check_labels(y, num_nodes)
+        loops = np.zeros(num_nodes, dtype=bool)
+        loops[row[row == col]] = True
+        indptr, indices = _simple_csr(row, col, num_nodes)
+        return cls(features, indptr, indices, labels, num_classes, loops, name)
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Undirected edges, each counted once."""
+        return len(self.indices) // 2
+
+    @property
+    def num_features(self) -> int:
+        return int(self.x.shape[1])
+
+    @cached_property
+    def degree(self) -> np.ndarray:
+        """Number of neighbours [n], int64."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def adj(self) -> sp.csr_array:
+        """A as a scipy CSR array of float64 ones."""
+        shape = (self.num_nodes, self.num_nodes)
+        return sp.csr_array((np.ones(len(self.indices)), self.indices, self.indptr), shape=shape)
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """Both directions of every edge [2, 2|E|], int64, sorted by row."""
+        row = np.repeat(np.arange(self.num_nodes), self.degree)
+        return torch.from_numpy(np.stack([row, self.indices.astype(np.int64)]))
+
+    @cached_property
+    def features(self) -> sp.csr_array | np.ndarray:
+        """X as numpy [n, p]: a dense array, or scipy CSR when `x` is sparse."""
+        if self.x.layout == torch.strided:
+            return self.x.numpy()
+        values = (self.x.values(), self.x.col_indices(), self.x.crow_indices())
+        return sp.csr_array(tuple(v.numpy() for v in values), shape=tuple(self.x.shape))
+
+    @cached_property
+    def content_hash(self) -> str:
+        """sha256 of everything that decides a result: features, edges, labels."""
+        x = self.features
+        parts = [x.data, x.indices, x.indptr] if sp.issparse(x) else [x]
+        return content_hash(*parts, self.indptr, self.indices, self.y.numpy())
+
+    def edge_homophily(self, keep_loops: bool = False) -> float:
+        """alpha of section 4: share of edges that join equal labels; with `keep_loops` a loop is one agreeing edge."""
+        row = np.repeat(np.arange(self.num_nodes), self.degree)
+        y = self.y.numpy()
+        same = int(np.sum(y[row] == y[self.indices])) / 2
+        loops = int(self.loops.sum()) if keep_loops else 0
+        return (same + loops) / max(self.num_edges + loops, 1)
+
+    def node_homophily(self) -> float:
+        """Mean over nodes of the share of same-label neighbours, loops kept, isolated nodes counted as 0."""
+        row = np.repeat(np.arange(self.num_nodes), self.degree)
+        y = self.y.numpy()
+        same = np.bincount(row, weights=y[row] == y[self.indices], minlength=self.num_nodes) + self.loops
+        return float(np.mean(same / np.maximum(self.degree + self.loops, 1)))
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph({self.name!r}, num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
+            f"num_features={self.num_features}, num_classes={self.num_classes})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Named index fields, so that validation and test cannot be swapped; refuses overlap and emptiness.
+
+    Args:
+        train, val, test: node indices, int64, sorted. Only `test` may be empty (a user's graph may have none).
+        name: which kind of split, e.g. "per-class-60-20-20".
+        index: which of the split's repetitions.
+    """
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    name: str
+    index: int = 0
+
+    def __post_init__(self) -> None:
+        for part in ("train", "val", "test"):
+            nodes = torch.as_tensor(getattr(self, part), dtype=torch.int64).sort().values
+            object.__setattr__(self, part, nodes)
+            if len(nodes) == 0 and part != "test":
+                raise InputError(f"The {part} part of split '{self.name}' is empty.")
+            if len(torch.unique(nodes)) < len(nodes):
+                raise InputError(f"The {part} part of split '{self.name}' lists a node twice.")
+        for one, other in (("train", "val"), ("train", "test"), ("val", "test")):
+            shared = np.intersect1d(getattr(self, one).numpy(), getattr(self, other).numpy())
+            if len(shared):
+                raise InputError(
+                    f"Split '{self.name}': {len(shared)} nodes are in both {one} and {other} (first: {shared[0]})."
+                )
+
+    @classmethod
+    def from_masks(cls, train: Tensor, val: Tensor, test: Tensor, name: str, index: int = 0) -> "Split":
+        parts = (torch.as_tensor(mask).nonzero().flatten() for mask in (train, val, test))
+        return cls(*parts, name=name, index=index)
+
+    @cached_property
+    def hash(self) -> str:
+        """sha256 over the three index lists: two results compare only when this agrees."""
+        return content_hash(self.train.numpy(), self.val.numpy(), self.test.numpy())
+
+    def majority_share(self, y: Tensor) -> float:
+        """Share of the test part that its most frequent class holds: what a constant guess scores."""
+        if len(self.test) == 0:
+            return float("nan")
+        return float(torch.bincount(y[self.test]).max() / len(self.test))
+
+    def check(self, graph: Graph) -> "Split":
+        """Checks the split against a graph: indices in range, labels known; warns of a class that has no training node."""
+        for part in ("train", "val", "test"):
+            nodes = getattr(self, part)
+            if len(nodes) and (nodes[-1] >= graph.num_nodes or nodes[0] < 0):
+                raise InputError(
+                    f"The {part} part of split '{self.name}' names node {int(nodes[-1])}, "
+                    f"but the graph has {graph.num_nodes} nodes."
+                )
+            if bool((graph.y[nodes] < 0).any()):
+                raise InputError(f"The {part} part of split '{self.name}' holds nodes without a label.")
+        absent = sorted(set(range(graph.num_classes)) - set(graph.y[self.train].tolist()))
+        if absent:
+            warnings.warn(f"Split '{self.name}': no training node of class {absent}.", stacklevel=2)
+        return self
+
+
+def _check_features(x: Any) -> Tensor:
+    if sp.issparse(x):
+        x = sp.csr_array(x)
+        x = torch.sparse_csr_tensor(
+            torch.from_numpy(x.indptr.astype(np.int64)),
+            torch.from_numpy(x.indices.astype(np.int64)),
+            torch.from_numpy(x.data.astype(np.float32)),
+            size=x.shape,
+        )
+    elif hasattr(x, "to_torch_sparse_csr_tensor"):  # torch_sparse.SparseTensor, which PyG may hold
+        x = x.to_torch_sparse_csr_tensor()
+    tensor = torch.as_tensor(x)
+    if tensor.ndim != 2:
+        raise InputError(f"Field 'x' must have two dimensions [nodes, features], not shape {list(tensor.shape)}.")
+    if tensor.shape[0] == 0:
+        raise InputError("Field 'x' has no rows: the graph is empty.")
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_sparse_csr()
+    if tensor.is_complex():
+        raise InputError("Field 'x' holds complex numbers.")
+    tensor = tensor.detach().to(device="cpu", dtype=torch.float32)
+    values = tensor if tensor.layout == torch.strided else tensor.values()
+    if not bool(torch.isfinite(values).all()):
+        if tensor.layout == torch.strided:
+            node, column = (~torch.isfinite(tensor)).nonzero()[0].tolist()
+            raise InputError(f"Field 'x' holds {tensor[node, column].item()} at node {node}, feature {column}.")
+        raise InputError("Field 'x' holds NaN or infinite values.")
+    return tensor.contiguous() if tensor.layout == torch.strided else tensor
+
+
+def _check_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    if hasattr(edges, "coo") and not isinstance(edges, Tensor) and not sp.issparse(edges):
+        row, col, _ = edges.coo()  # torch_sparse.SparseTensor
+        edges = torch.stack([row, col])
+    if sp.issparse(edges):
+        if edges.shape[0] != edges.shape[1]:
+            raise InputError(f"The adjacency matrix is not square: shape {list(edges.shape)}.")
+        if edges.shape[0] != num_nodes:
+            raise InputError(f"The adjacency matrix has {edges.shape[0]} rows but 'x' has {num_nodes}.")
+        coo = sp.coo_array(edges)
+        kept = coo.data != 0
+        return coo.row[kept].astype(np.int64), coo.col[kept].astype(np.int64)
+    tensor = torch.as_tensor(edges)
+    if tensor.ndim != 2 or tensor.shape[0] != 2:
+        raise InputError(f"Field 'edge_index' must have shape [2, edges], not {list(tensor.shape)}.")
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        if tensor.numel():
+            raise InputError(f"Field 'edge_index' must hold integers, not {tensor.dtype}.")
+        tensor = tensor.long()
+    index = tensor.detach().cpu().numpy().astype(np.int64)
+    if index.size and (index.min() < 0 or index.max() >= num_nodes):
+        wrong = index.min() if index.min() < 0 else index.max()
+        raise InputError(f"Field 'edge_index' names node {wrong}, but the graph has {num_nodes} nodes.")
+    return index[0], index[1]
+
+
+def _check_labels(y: Any, num_nodes: int) -> tuple[Tensor, int]:
+    if y is None:
+        return torch.full((num_nodes,), -1, dtype=torch.int64), 0
+    labels = torch.as_tensor(y).detach().cpu()
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or len(labels) != num_nodes:
+        raise InputError(f"Field 'y' must have shape [{num_nodes}], not {list(labels.shape)}.")
+    if labels.is_floating_point():
+        labels = torch.where(labels.isnan(), torch.full_like(labels, -1), labels)
+        if not bool((labels == labels.round()).all()):
+            raise InputError("Field 'y' must hold whole numbers 0..C-1 (-1 for unknown).")
+    labels = labels.to(torch.int64)
+    if bool((labels < -1).any()):
+        raise InputError(f"Field 'y' holds label {int(labels.min())}; labels are 0..C-1, -1 for unknown.")
+    known = torch.unique(labels[labels >= 0])
+    num_classes = len(known)
+    if num_classes and int(known[-1]) != num_classes - 1:
+        gap = sorted(set(range(int(known[-1]))) - set(known.tolist()))[0]
+        raise InputError(f"Field 'y' must use every label 0..{int(known[-1])}; label {gap} is missing.")
+    return labels.contiguous(), num_classes
+
+
+def _simple_csr(row: np.ndarray, col: np.ndarray, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    off = row != col
+    row, col = np.concatenate([row[off], col[off]]), np.concatenate([col[off], row[off]])
+    shape = (num_nodes, num_nodes)
+    matrix = sp.csr_array(sp.coo_array((np.ones(len(row), dtype=np.int8), (row, col)), shape=shape))
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
