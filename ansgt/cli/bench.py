@@ -1,0 +1,45 @@
+"""`ansgt bench NAME`: one benchmark a name, each in its own file under `ansgt/benchmarks/`."""
+
+import importlib
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ansgt.cli.common import verb
+
+BENCHES: dict[str, str] = {
+    "heuristics": "ansgt.benchmarks.heuristics",
+    "sampling": "ansgt.benchmarks.sampling",
+    "proximity": "ansgt.benchmarks.proximity",
+    "coarsening": "ansgt.benchmarks.coarsening",
+    "epoch": "ansgt.benchmarks.epoch",
+}
+"""Name -> module with a function `bench(..., as_json: JsonFlag = False) -> {"name", "rows", "ratios"}`."""
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="The project's own benchmarks.", no_args_is_help=True)
+    for name, module in BENCHES.items():
+        group.command(name)(verb(render)(importlib.import_module(module).bench))
+    app.add_typer(group, name="bench")
+
+
+def render(result: dict[str, Any]) -> None:
+    """Rows as a table (columns: the union of their keys), then the ratios against the named peers."""
+    console = Console()
+    rows = result["rows"]
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    table = Table(*columns, title=f"bench {result['name']}")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    console.print(table)
+    for name, value in result["ratios"].items():
+        console.print(f"{name}: {_cell(value)}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
