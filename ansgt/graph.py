@@ -120,11 +120,12 @@ class Graph:
         return (same + loops) / max(self.num_edges + loops, 1)
 
     def node_homophily(self) -> float:
-        """Mean over nodes of the share of same-label neighbours, loops kept, isolated nodes counted as 0."""
+        """Mean, over nodes that have any, of the share of same-label neighbours; a self-loop is a neighbour."""
         row = np.repeat(np.arange(self.num_nodes), self.degree)
         y = self.y.numpy()
         same = np.bincount(row, weights=y[row] == y[self.indices], minlength=self.num_nodes) + self.loops
-        return float(np.mean(same / np.maximum(self.degree + self.loops, 1)))
+        count = self.degree + self.loops
+        return float(np.mean(same[count > 0] / count[count > 0])) if count.any() else 0.0
 
     def __repr__(self) -> str:
         return (
@@ -210,7 +211,9 @@ def _check_features(x: Any) -> Tensor:
         x = x.to_torch_sparse_csr_tensor()
     tensor = torch.as_tensor(x)
     if tensor.ndim != 2:
-        raise InputError(f"Field 'x' must have two dimensions [nodes, features], not shape {list(tensor.shape)}.")
+        raise InputError(
+            f"Field 'x' must have two dimensions [nodes, features], not shape {list(tensor.shape)}."
+        )
     if tensor.shape[0] == 0:
         raise InputError("Field 'x' has no rows: the graph is empty.")
     if tensor.layout != torch.strided:
@@ -222,7 +225,9 @@ def _check_features(x: Any) -> Tensor:
     if not bool(torch.isfinite(values).all()):
         if tensor.layout == torch.strided:
             node, column = (~torch.isfinite(tensor)).nonzero()[0].tolist()
-            raise InputError(f"Field 'x' holds {tensor[node, column].item()} at node {node}, feature {column}.")
+            raise InputError(
+                f"Field 'x' holds {tensor[node, column].item()} at node {node}, feature {column}."
+            )
         raise InputError("Field 'x' holds NaN or infinite values.")
     return tensor.contiguous() if tensor.layout == torch.strided else tensor
 

@@ -1,0 +1,56 @@
+"""A user's own graph on disk: an `.npz`, or a PyG `Data` saved with `torch.save`."""
+
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from ansgt.errors import InputError
+
+REQUIRED = ("x", "edge_index", "y")
+OPTIONAL = ("train_mask", "val_mask", "test_mask")
+
+
+def load(path: Path) -> Data:
+    """Reads `x` [n, p], `edge_index` [2, E], `y` [n] (-1: unknown) and, where given, the three masks [n]."""
+    if not path.is_file():
+        raise InputError(f"The graph file {path} does not exist.")
+    data = _from_npz(path) if path.suffix == ".npz" else _from_torch(path)
+    for key in REQUIRED:
+        if getattr(data, key, None) is None:
+            raise InputError(f"The graph file {path} has no field '{key}'; needed are {', '.join(REQUIRED)}.")
+    for key in OPTIONAL:
+        mask = getattr(data, key, None)
+        if mask is not None and (mask.ndim != 1 or len(mask) != len(data.x)):
+            raise InputError(
+                f"Field '{key}' of {path} must have shape [{len(data.x)}], not {list(mask.shape)}."
+            )
+    return data
+
+
+def _from_npz(path: Path) -> Data:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            known = [key for key in REQUIRED + OPTIONAL if key in arrays.files]
+            values = {key: torch.from_numpy(arrays[key]) for key in known}
+    except (OSError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        raise InputError(f"Cannot read the graph file {path}: {error}.") from None
+    for key in set(OPTIONAL) & set(values):
+        values[key] = values[key].bool()
+    return Data(**values)
+
+
+def _from_torch(path: Path) -> Data:
+    try:
+        data = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"Cannot read the graph file {path}: {reason}.") from None
+    if isinstance(data, dict):
+        data = Data.from_dict(data)
+    if not isinstance(data, Data):
+        raise InputError(f"The graph file {path} holds a {type(data).__name__}, not a PyG Data.")
+    return data

@@ -1,0 +1,53 @@
+"""Splits as named objects. Two different things are called "60/20/20 random"; here each has its own name."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansgt.errors import InputError
+from ansgt.graph import Split
+
+GENERATED = ("uniform-60-20-20", "per-class-60-20-20")
+"""Drawn from a seed. The others are stored with a data set: geom-gcn, public, official, given."""
+
+
+def uniform_split(y: Tensor, index: int = 0, seed: int = 0, train: float = 0.6, val: float = 0.2) -> Split:
+    """`uniform-60-20-20`: a plain shuffle of the labelled nodes (the ANS-GT authors' code)."""
+    labelled = (y >= 0).nonzero().flatten().numpy()
+    order = _generator(seed, index).permutation(labelled)
+    first, second = round(train * len(order)), round((train + val) * len(order))
+    return _split("uniform-60-20-20", index, order[:first], order[first:second], order[second:])
+
+
+def per_class_split(y: Tensor, index: int = 0, seed: int = 0, train: float = 0.6, val: float = 0.2) -> Split:
+    """`per-class-60-20-20`: round(0.6 n / C) training nodes of every class (all of a smaller one), round(0.2 n) of the rest
+    for validation, what remains for test (GPRGNN and its line). On Texas that is really 46/20/33."""
+    labels = y.numpy()
+    rng = _generator(seed, index)
+    num_classes = int(labels.max()) + 1
+    num_labelled = int((labels >= 0).sum())
+    per_class = round(train * num_labelled / num_classes)
+    orders = [rng.permutation(np.flatnonzero(labels == c)) for c in range(num_classes)]
+    rest = rng.permutation(np.concatenate([order[per_class:] for order in orders]))
+    num_val = round(val * num_labelled)
+    chosen = np.concatenate([order[:per_class] for order in orders])
+    return _split("per-class-60-20-20", index, chosen, rest[:num_val], rest[num_val:])
+
+
+def generated_split(name: str, y: Tensor, index: int, seed: int) -> Split:
+    """One of `GENERATED`, from a seed: the same seed gives the same split on every platform."""
+    if int((y >= 0).sum()) == 0:
+        raise InputError("Field 'y' has no known label: there is nothing to split.")
+    maker = {"uniform-60-20-20": uniform_split, "per-class-60-20-20": per_class_split}[name]
+    return maker(y, index, seed)
+
+
+def _generator(seed: int, index: int) -> np.random.RandomState:
+    """RandomState's streams are frozen by numpy's policy (NEP 19); Generator's are not."""
+    if seed < 0:
+        raise InputError(f"The seed must not be negative, not {seed}.")
+    return np.random.RandomState([seed % 2**32, seed // 2**32, index])
+
+
+def _split(name: str, index: int, train: np.ndarray, val: np.ndarray, test: np.ndarray) -> Split:
+    return Split(*(torch.from_numpy(np.asarray(p, dtype=np.int64)) for p in (train, val, test)), name, index)
