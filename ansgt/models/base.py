@@ -28,6 +28,11 @@ class NodeModel(nn.Module):
         return {"x": graph.x, "edge_index": graph.edge_index}
 
     @classmethod
+    def graph_settings(cls, graph: Graph) -> dict[str, Any]:
+        """Keywords of the constructor that the graph decides (e.g. its number of nodes); the harness adds them."""
+        return {}
+
+    @classmethod
     def estimate_bytes(cls, graph: Graph, **settings: Any) -> int:
         """Upper estimate of the memory one training step wants; checked before the run starts. 0: no concern."""
         return 0
