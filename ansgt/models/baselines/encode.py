@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 
 class FeatureLinear(nn.Linear):
-    """x W^T + b for `x` [n, p] dense or `torch.sparse_csr`; the gradient reaches W and b, never a sparse x."""
+    """x W^T + b for `x` [n, p] dense or `torch.sparse_csr`; the gradient reaches W, b and a dense x."""
 
     def forward(self, x: Tensor) -> Tensor:
         if x.layout == torch.strided:

@@ -1,5 +1,6 @@
 """GCN (Kipf and Welling, 2017), with the norm and residual connections that tuned versions of it use."""
 
+from itertools import pairwise
 from typing import Any
 
 from torch import Tensor, nn
@@ -40,7 +41,7 @@ class GCN(NodeModel):
     ) -> None:
         super().__init__()
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        pairs = list(zip(widths, widths[1:], strict=False))
+        pairs = list(pairwise(widths))
         self.convs = nn.ModuleList(gcn_conv(i, o) for i, o in pairs)
         self.norms = nn.ModuleList(make_norm(norm, hidden_channels) for _ in pairs[1:])
         self.skips = nn.ModuleList(FeatureLinear(i, o, bias=False) for i, o in pairs if residual)

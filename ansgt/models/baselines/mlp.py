@@ -1,5 +1,7 @@
 """MLP on the node features: what can be had without the graph."""
 
+from itertools import pairwise
+
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -32,12 +34,7 @@ class MLP(NodeModel):
     ) -> None:
         super().__init__()
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.layers = nn.ModuleList(
-            [
-                FeatureLinear(widths[0], widths[1]),
-                *(nn.Linear(i, o) for i, o in zip(widths[1:], widths[2:], strict=False)),
-            ]
-        )
+        self.layers = nn.ModuleList(FeatureLinear(i, o) for i, o in pairwise(widths))
         self.norms = nn.ModuleList(make_norm(norm, hidden_channels) for _ in range(num_layers - 1))
         self.dropout, self.input_dropout = dropout, input_dropout
 
