@@ -1,0 +1,182 @@
+"""Multi-head attention over short sequences with an additive bias (sections 3.2 and 5.2), and that bias.
+
+A sequence has at most a few dozen tokens, so the attention matrix is small: what costs is the number of passes over
+it, not its size. Three ways to compute the same function are kept: "plain" (matrix products and a softmax), "sdpa"
+(`scaled_dot_product_attention`) and, on CUDA alone, "triton" (one kernel that never writes the matrix out).
+"""
+
+import math
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ansgt.errors import InputError, unknown_name
+from ansgt.models.dropout import dropout as drop
+
+Kernel = Literal["auto", "plain", "sdpa"]
+
+
+def plain_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: float = 0.0) -> Tensor:
+    """Softmax(Q Kᵀ / sqrt(d_K) + bias) V, section 3.2, written out.
+
+    Args:
+        query: [B, H, Q, d_K].
+        key, value: [B, H, T, d_K].
+        bias: [B, H, Q, T]; -inf where a key is masked.
+        dropout: share of attention weights dropped.
+
+    Returns:
+        [B, H, Q, d_K].
+    """
+    weights = attention_weights(query, key, bias)
+    return drop(weights, dropout).to(value.dtype) @ value
+
+
+def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
+    """A = Softmax(Q Kᵀ / sqrt(d_K) + bias) [B, H, Q, T]. The paper prints softmax(QKᵀ)/sqrt(d); see DESIGN section 6."""
+    scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
+    return torch.softmax(scores + bias, dim=-1)
+
+
+def choose_kernel(kernel: Kernel, device: torch.device) -> Kernel:
+    """What "auto" means on a device; the measurements are in docs/model.md."""
+    if kernel != "auto":
+        return kernel
+    return "plain"
+
+
+class MultiHeadAttention(nn.Module):
+    """MHA of section 3.2, with d_K = d_V = d / heads.
+
+    Args:
+        hidden_channels: d.
+        num_heads: heads; must divide d.
+        dropout: on the attention weights, in training.
+        attention: how it is computed: "auto", "plain" or "sdpa".
+    """
+
+    def __init__(
+        self, hidden_channels: int, num_heads: int, dropout: float = 0.0, attention: Kernel = "auto"
+    ) -> None:
+        super().__init__()
+        if hidden_channels % num_heads:
+            raise InputError(f"hidden_channels={hidden_channels} is not a multiple of num_heads={num_heads}.")
+        if attention not in get_args(Kernel):
+            raise unknown_name("attention", attention, get_args(Kernel))
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.attention = attention
+        self.in_proj = nn.Linear(hidden_channels, 3 * hidden_channels)
+        self.out_proj = nn.Linear(hidden_channels, hidden_channels)
+        nn.init.xavier_uniform_(self.in_proj.weight)
+        nn.init.zeros_(self.in_proj.bias)
+
+    def forward(
+        self, h: Tensor, bias: Tensor, *, centre_only: bool = False, significance: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """
+        Args:
+            h: tokens [B, T, d].
+            bias: [B, H, Q, T] with Q = 1 if `centre_only`, else T.
+            centre_only: compute the query of token 0 alone.
+            significance: also return how much the centre takes from every token.
+
+        Returns:
+            [B, Q, d], and mean over heads of A_{1,i} ‖V_i‖ [B, T] (None when not asked for).
+        """
+        query, key, value = self._project(h, centre_only)
+        dropout = self.dropout if self.training else 0.0
+        if choose_kernel(self.attention, h.device) == "sdpa":
+            out = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype), dropout)
+        else:
+            out = plain_attention(query, key, value, bias, dropout)
+        out = self.out_proj(out.transpose(1, 2).flatten(2))
+        return out, centre_significance(query, key, value, bias) if significance else None
+
+    def _project(self, h: Tensor, centre_only: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """Q [B, H, Q, d_K], K and V [B, H, T, d_K] of tokens h [B, T, d]."""
+        if not centre_only:
+            query, key, value = self.in_proj(h).chunk(3, dim=-1)
+        else:
+            width = h.shape[-1]
+            weight, offset = self.in_proj.weight, self.in_proj.bias
+            query = F.linear(h[:, :1], weight[:width], offset[:width])
+            key, value = F.linear(h, weight[width:], offset[width:]).chunk(2, dim=-1)
+        return self._split(query), self._split(key), self._split(value)
+
+    def _split(self, h: Tensor) -> Tensor:
+        return h.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # [B, T, d] -> [B, H, T, d_K]
+
+
+@torch.no_grad()
+def centre_significance(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """s_i = A_{1,i} ‖V_i‖ of section 5.1, mean over heads [B, T].
+
+    Only the first row of A is needed, so it is computed here whatever kernel gave the layer's output; before dropout,
+    and without gradient, because it feeds the bandit alone.
+    """
+    weights = attention_weights(query[:, :, :1].float(), key.float(), bias[:, :, :1].float())
+    return (weights.squeeze(2) * value.float().norm(dim=-1)).mean(dim=1)
+
+
+class AttentionBias(nn.Module):
+    """What is added to the attention logits, per head: the proximity encoding of section 5.2 and all else about a pair.
+
+    bias[h](i, j) = Σ_m W[h, m] Φ_m(i, j) + (learned scalar if one of i, j is a global node) + key_bias(j).
+
+    A global node has no proximity. Of the pairs with one, (i, global) and (global, j) get a scalar per head; (global,
+    global) needs none, since a softmax row may be shifted freely.
+
+    Args:
+        num_proximity: M.
+        num_heads: heads.
+    """
+
+    def __init__(self, num_proximity: int, num_heads: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_heads, num_proximity))
+        self.global_bias = nn.Parameter(torch.zeros(num_heads, 2))
+        if num_proximity:
+            nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+
+    def forward(
+        self, proximity: Tensor, key_bias: Tensor, num_global: int, centre_only: bool = False
+    ) -> Tensor:
+        """
+        Args:
+            proximity: Φ_m(i, j) [B, T, T, M].
+            key_bias: added to every logit of a key [B, T]; log(count), or -inf where masked.
+            num_global: the last slots hold that many global nodes.
+            centre_only: only the row of token 0.
+
+        Returns:
+            [B, H, Q, T], contiguous, Q = 1 if `centre_only`, else T.
+        """
+        if centre_only:
+            proximity = proximity[:, :1]
+        batch, rows, length, channels = proximity.shape
+        pairs = proximity.reshape(batch, rows * length, channels).transpose(1, 2).to(self.weight.dtype)
+        # bmm with W repeated, not one matmul: the result is contiguous with the heads in front, and the gradient of W
+        # is split over the batch.
+        bias = torch.bmm(self.weight.expand(batch, -1, -1), pairs).view(batch, -1, rows, length)
+        if num_global:
+            bias = bias + self._global_pairs(rows, length, num_global)
+        return bias + key_bias[:, None, None, :]
+
+    def _global_pairs(self, rows: int, length: int, num_global: int) -> Tensor:
+        """[H, Q, T]; a product with 0/1 masks, whose gradient is a product too (indexing would sort)."""
+        is_global = torch.arange(length, device=self.global_bias.device) >= length - num_global
+        to_global = is_global & ~is_global[:rows, None]
+        from_global = ~is_global & is_global[:rows, None]
+        masks = torch.stack([to_global, from_global]).flatten(1).to(self.global_bias.dtype)
+        return (self.global_bias @ masks).view(-1, rows, length)
+
+
+def key_bias(mask: Tensor, log_count: Tensor) -> Tensor:
+    """log(count) of a merged token, -inf where masked [B, T]: a masked key gets weight exactly 0.
+
+    A token that stands for c equal ones has c equal exponentials in the softmax, c e^a = e^(a + log c).
+    """
+    return log_count.masked_fill(~mask, -math.inf)
