@@ -1,0 +1,40 @@
+"""The progress bar of training: epoch, loss, validation accuracy, the learner's own words, time left. On stderr."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from ansgt.cli.common import err
+from ansgt.training.fit import Progress, Report
+
+
+@contextmanager
+def training_bar(label: str) -> Iterator[Report]:
+    """Yields the function that `run` calls after every epoch."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[words]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Bar(
+        *columns, console=err, transient=False, refresh_per_second=4, disable=not err.is_terminal
+    ) as bar:
+        tasks: dict[int, int] = {}
+
+        def report(progress: Progress) -> None:
+            if progress.split not in tasks:
+                for done in tasks.values():
+                    bar.update(done, total=bar.tasks[done].completed)
+                name = f"{label} split {progress.split + 1}/{progress.num_splits}"
+                tasks[progress.split] = bar.add_task(name, total=progress.epochs, words="")
+            accuracy = "" if progress.val_accuracy is None else f"val {100 * progress.val_accuracy:.1f}%"
+            words = f"loss {progress.loss:.3f} {accuracy} {progress.status}"
+            bar.update(tasks[progress.split], completed=progress.epoch + 1, words=words)
+
+        yield report

@@ -1,0 +1,85 @@
+"""A finished run, brought back: its learner with the best weights, its scores, its predictions."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ansgt.config import RunConfig
+from ansgt.datasets import Dataset, load
+from ansgt.errors import InputError
+from ansgt.graph import Split
+from ansgt.storage import DiskCache, default_cache_dir
+from ansgt.training.build import build_learner, resolve_device
+from ansgt.training.checkpoint import load_state
+from ansgt.training.fit import owned_randomness, score, seed_all
+from ansgt.training.learner import Learner
+from ansgt.training.records import RunFolder, open_run, summarize
+
+
+def load_run(
+    run_dir: Path | str,
+    *,
+    root: Path | str = "data",
+    device: str = "auto",
+    cache_dir: Path | str | None = None,
+) -> tuple[RunFolder, RunConfig, Dataset]:
+    """Opens a run and the data set it was trained on, and checks that the data are the same."""
+    folder = open_run(run_dir)
+    values = folder.config().as_dict() | {"device": resolve_device(device)}
+    config = RunConfig.from_dict(values)
+    info = folder.info()
+    source = info["variant"] if info["variant"].endswith((".npz", ".pt", ".pth")) else config.dataset
+    dataset = load(source, root, cache_dir=cache_dir)
+    if dataset.graph.content_hash != info["data_hash"]:
+        raise InputError(f"The data of '{config.dataset}' are not those that {run_dir} was trained on.")
+    return folder, config, dataset
+
+
+def load_learner(
+    folder: RunFolder, config: RunConfig, dataset: Dataset, index: int, cache_dir: Path | str | None = None
+) -> tuple[Learner, Split]:
+    """The learner of one split with the weights of its best validation epoch."""
+    path = folder.split(index) / "model.safetensors"
+    if not path.exists():
+        raise InputError(f"Split {index} of {folder.path} is not finished: it has no model.safetensors.")
+    split = dataset.split(config.split, index, config.seed)
+    with owned_randomness(config.device):
+        seed_all(config.seed, index, -1)
+        learner = build_learner(config, dataset.graph, split, DiskCache(cache_dir or default_cache_dir()))
+    learner.load_weights(load_state(path))
+    return learner, split
+
+
+def evaluate_run(
+    run_dir: Path | str,
+    *,
+    root: Path | str = "data",
+    device: str = "auto",
+    cache_dir: Path | str | None = None,
+) -> dict[str, Any]:
+    """The JSON object of `ansgt evaluate`."""
+    folder, config, dataset = load_run(run_dir, root=root, device=device, cache_dir=cache_dir)
+    graph, test, val, matches = dataset.graph, [], [], True
+    for result in folder.results():
+        learner, split = load_learner(folder, config, dataset, result["index"], cache_dir)
+        with owned_randomness(config.device):
+            seed_all(config.seed, split.index, -2)
+            probabilities = learner.predict_proba(torch.arange(graph.num_nodes))
+        test.append(score(probabilities[split.test], graph.y[split.test])[0])
+        val.append(score(probabilities[split.val], graph.y[split.val])[0])
+        stored = folder.predictions(split.index)["probabilities"]
+        matches &= bool(np.allclose(stored, probabilities.numpy(), atol=1e-4))
+    if not test:
+        raise InputError(f"No split of {run_dir} is finished; train it with --resume first.")
+    return {
+        "dataset": config.dataset,
+        "model": config.model,
+        "split": config.split,
+        "num_splits": len(test),
+        "test_accuracy": summarize(test),
+        "val_accuracy": summarize(val),
+        "matches_record": matches,
+        "run_dir": str(run_dir),
+    }
