@@ -1,0 +1,163 @@
+"""`Mixture`: psi = sum_k p_k Q_k on the union of what the heuristics propose (Equ. 4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ansgt.errors import InputError
+from ansgt.heuristics import HeuristicLike
+
+MAX_TABLE_BYTES = 8 << 30
+_BLOCK = 16_384
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The candidates of every centre and how much each heuristic wants them; lives on one device.
+
+    Args:
+        candidates: candidate nodes [n, C], int32, ascending, 0 beyond `lengths`.
+        lengths: number of candidates [n], int64.
+        Q: what heuristic k gives a candidate [K, n, C], float32; 0 where it does not propose it.
+        active: whether heuristic k proposes anything to a centre [K, n], bool.
+        nodes: the centres [n], int64, whose rows these are; ``None`` when row i is node i.
+    """
+
+    candidates: Tensor
+    lengths: Tensor
+    Q: Tensor
+    active: Tensor
+    nodes: Tensor | None = None
+
+    @classmethod
+    def from_heuristics(
+        cls, heuristics: Sequence[HeuristicLike], num_nodes: int, nodes: np.ndarray | None = None
+    ) -> "Mixture":
+        """Builds the tables from fitted heuristics, for all nodes or for the centres `nodes` only."""
+        if not heuristics:
+            raise InputError("A mixture needs at least one heuristic.")
+        centres = np.arange(num_nodes) if nodes is None else np.unique(np.asarray(nodes, dtype=np.int64))
+        blocks = [centres[start : start + _BLOCK] for start in range(0, len(centres), _BLOCK)]
+        rows = [[_sorted(h.rows(block)) for h in heuristics] for block in blocks]
+        width = max((_union(r).max_length for r in rows), default=0)
+        size = len(centres) * width * 4 * (1 + len(heuristics))
+        if size > MAX_TABLE_BYTES:
+            raise InputError(
+                f"The candidate table wants {size / 2**30:.1f} GB ({width} candidates for each of {len(centres)} "
+                "centres): set max_candidates on the heuristics."
+            )
+        mixture = cls._allocate(len(heuristics), len(centres), max(width, 1))
+        start = 0
+        for block in rows:
+            start = mixture._fill(block, start)
+        return mixture if nodes is None else replace(mixture, nodes=torch.from_numpy(centres))
+
+    @classmethod
+    def _allocate(cls, num_heuristics: int, num_rows: int, width: int) -> "Mixture":
+        return cls(
+            candidates=torch.zeros(num_rows, width, dtype=torch.int32),
+            lengths=torch.zeros(num_rows, dtype=torch.int64),
+            Q=torch.zeros(num_heuristics, num_rows, width),
+            active=torch.zeros(num_heuristics, num_rows, dtype=torch.bool),
+        )
+
+    def _fill(self, rows: list[sp.csr_array], start: int) -> int:
+        union = _union(rows)
+        stop = start + len(union.indptr) - 1
+        lengths = np.diff(union.indptr)
+        row = np.repeat(np.arange(start, stop), lengths)
+        slot = np.arange(len(row)) - np.repeat(union.indptr[:-1], lengths)
+        self.lengths.numpy()[start:stop] = lengths
+        self.candidates.numpy()[row, slot] = union.indices
+        for k, matrix in enumerate(rows):
+            place = union.places(matrix)
+            self.Q.numpy()[k, row[place], slot[place]] = matrix.data
+            self.active.numpy()[k, start:stop] = np.diff(matrix.indptr) > 0
+        return stop
+
+    @property
+    def num_heuristics(self) -> int:
+        return self.Q.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        return self.candidates.device
+
+    def to(self, device: torch.device | str) -> "Mixture":
+        moved = {name: getattr(self, name).to(device) for name in ("candidates", "lengths", "Q", "active")}
+        return replace(self, nodes=None if self.nodes is None else self.nodes.to(device), **moved)
+
+    def rows_of(self, nodes: Tensor) -> Tensor:
+        """Table rows of `nodes` [B], int64; they must be among the mixture's centres."""
+        nodes = nodes.to(self.device, torch.int64)
+        return nodes if self.nodes is None else torch.searchsorted(self.nodes, nodes)
+
+    def psi(self, p: Tensor, rows: Tensor | None = None) -> Tensor:
+        """psi of every candidate [n or B, C], float64, each row summing to 1 (or empty).
+
+        Where a heuristic proposes nothing its share goes to the others, in proportion.
+        """
+        Q = self.Q if rows is None else self.Q[:, rows]
+        weights = self.shares(p, rows)
+        psi = Q[0].to(torch.float64) * weights[0, :, None]
+        for k in range(1, len(Q)):
+            psi = psi + Q[k].to(torch.float64) * weights[k, :, None]
+        return psi
+
+    def shares(self, p: Tensor, rows: Tensor | None = None) -> Tensor:
+        """p_k renormalised over the heuristics that propose something to a centre [K, n or B], float64."""
+        active = self.active if rows is None else self.active[:, rows]
+        p = p.to(self.device, torch.float64)
+        share = active * p[:, None]
+        total = share[0]
+        for k in range(1, len(share)):
+            total = total + share[k]
+        return share / torch.where(total > 0, total, 1.0)
+
+
+@dataclass(frozen=True)
+class _Union:
+    """Pattern of the union of several CSR matrices; `number` holds 1, 2, ... at its entries."""
+
+    number: sp.csr_array
+
+    @property
+    def indptr(self) -> np.ndarray:
+        return self.number.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        return self.number.indices
+
+    @property
+    def max_length(self) -> int:
+        return int(np.diff(self.number.indptr).max(initial=0))
+
+    def places(self, matrix: sp.csr_array) -> np.ndarray:
+        """For every entry of `matrix`, in order, its place among the entries of the union."""
+        ones = sp.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+        found = sp.csr_array(self.number.multiply(ones))
+        found.sort_indices()
+        return found.data.astype(np.int64) - 1
+
+
+def _union(rows: list[sp.csr_array]) -> _Union:
+    patterns = [sp.csr_array((np.ones(r.nnz), r.indices, r.indptr), shape=r.shape) for r in rows]
+    total = sp.csr_array(reduce(lambda a, b: a + b, patterns))
+    total.sort_indices()
+    number = np.arange(1, total.nnz + 1, dtype=np.float64)
+    return _Union(sp.csr_array((number, total.indices, total.indptr), shape=total.shape))
+
+
+def _sorted(matrix: sp.csr_array) -> sp.csr_array:
+    matrix = sp.csr_array(matrix)
+    if not matrix.has_canonical_format or (matrix.data == 0).any():
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+    return matrix

@@ -1,0 +1,167 @@
+"""`NodeSampler`: N nodes × S sequences for every centre from psi (Algorithm 1, line 8), on CPU and CUDA."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ansgt.errors import InputError, unknown_name
+from ansgt.sampling.counter import sequence_keys, stream, uniform
+from ansgt.sampling.mixture import Mixture
+from ansgt.sampling.race import race
+
+MODES = ("without", "with", "distinct")
+_CHUNK_ELEMENTS = {"cpu": 1 << 24, "cuda": 1 << 28}
+
+
+@dataclass(frozen=True, eq=False)
+class SampledNodes:
+    """N slots × S sequences for B centres, and what the reward needs.
+
+    Args:
+        ids: drawn nodes [B, S, N], int64; 0 where masked.
+        mask: True where a slot holds a node [B, S, N], bool; real slots come first.
+        count: how often the node was drawn [B, S, N], int64; 1 except in mode "distinct", 0 where masked.
+        position: column of the node in the mixture's tables [B, S, N], int64; 0 where masked.
+        tau: time of the first clock that missed [B, S], float64 (`ansgt.sampling.race`); inf except in mode "without".
+        nodes: the centres [B], int64.
+        p: probabilities of the heuristics that were drawn with [K], float64.
+        mode: one of "without", "with", "distinct".
+        mixture: where Q is looked up.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    count: Tensor
+    position: Tensor
+    tau: Tensor
+    nodes: Tensor
+    p: Tensor
+    mode: str
+    mixture: Mixture
+
+    @cached_property
+    def rows(self) -> Tensor:
+        return self.mixture.rows_of(self.nodes)
+
+    @cached_property
+    def q(self) -> Tensor:
+        """Q of the drawn nodes [K, B, S, N], float32; 0 where masked."""
+        return self.mixture.Q[:, self.rows[:, None, None], self.position] * self.mask
+
+    @cached_property
+    def psi(self) -> Tensor:
+        """psi of the drawn nodes [B, S, N], float64; 0 where masked."""
+        shares = self.mixture.shares(self.p, self.rows)
+        return torch.einsum("kb,kbsn->bsn", shares, self.q.to(torch.float64))
+
+    @cached_property
+    def inclusion(self) -> Tensor:
+        """Probability of being in the sequence [B, S, N], float64: given tau without replacement, else 1 - (1 - psi)^N."""
+        if self.mode == "without":
+            return -torch.expm1(-self.psi * self.tau[..., None].nan_to_num(posinf=1e300))
+        return -torch.expm1(self.ids.shape[-1] * torch.log1p(-self.psi.clamp(max=1.0)))
+
+    @property
+    def active(self) -> Tensor:
+        """Whether heuristic k proposes anything to a centre [K, B], bool."""
+        return self.mixture.active[:, self.rows]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+class NodeSampler:
+    """Draws sequences of nodes; a draw depends on (seed, round, centre, sequence) and p alone.
+
+    Args:
+        mixture: candidates and Q.
+        num_sampled: N.
+        num_sequences: S.
+        mode: "without" replacement; "with"; or "distinct": with replacement, repeats merged into one slot whose
+            `count` is the multiplicity (the model adds log(count) to its attention logit: the same function at less cost).
+        seed: of the hash.
+    """
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        *,
+        num_sampled: int,
+        num_sequences: int,
+        mode: str = "distinct",
+        seed: int = 0,
+    ) -> None:
+        if mode not in MODES:
+            raise unknown_name("sampling mode", mode, MODES)
+        if num_sampled < 1 or num_sequences < 1:
+            raise InputError(
+                f"num_sampled and num_sequences must be at least 1, not {num_sampled} and {num_sequences}."
+            )
+        self.mixture = mixture
+        self.num_sampled = num_sampled
+        self.num_sequences = num_sequences
+        self.mode = mode
+        self.seed = seed
+
+    def draw(self, nodes: Tensor, p: Any, round: int = 0) -> SampledNodes:
+        """Draws for the centres `nodes` [B] with the heuristics' probabilities `p` [K]."""
+        mixture = self.mixture
+        nodes = torch.as_tensor(nodes, dtype=torch.int64, device=mixture.device)
+        p = torch.as_tensor(p, dtype=torch.float64).to(mixture.device)
+        if p.shape != (mixture.num_heuristics,):
+            raise InputError(f"p must have shape [{mixture.num_heuristics}], not {list(p.shape)}.")
+        key = stream(self.seed, round)
+        parts = [self._draw_chunk(chunk, p, key) for chunk in self._chunks(nodes)]
+        position, count, tau = (torch.cat(field) for field in zip(*parts, strict=True))
+        mask = position >= 0
+        position = position.clamp_(min=0)
+        ids = mixture.candidates[mixture.rows_of(nodes)[:, None, None], position].to(torch.int64)
+        return SampledNodes(ids.mul_(mask), mask, count, position, tau, nodes, p, self.mode, mixture)
+
+    def _chunks(self, nodes: Tensor) -> Iterator[Tensor]:
+        """Blocks of centres whose working arrays stay bounded; an empty list of centres gives one empty block."""
+        width = self.mixture.candidates.shape[1]
+        on_gpu = nodes.device.type != "cpu"
+        per_node = width * (self.num_sequences if self.mode == "without" and on_gpu else 1)
+        per_node = max(per_node, self.num_sequences * self.num_sampled)
+        limit = _CHUNK_ELEMENTS["cuda" if on_gpu else "cpu"]
+        yield from torch.split(nodes, max(1, limit // per_node))
+
+    def _draw_chunk(self, nodes: Tensor, p: Tensor, key: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Positions (-1 where masked), counts and tau for one block of centres."""
+        rows = self.mixture.rows_of(nodes)
+        psi = self.mixture.psi(p, rows)
+        keys = sequence_keys(key, nodes, self.num_sequences)
+        if self.mode == "without":
+            position, tau = race(psi, self.mixture.candidates[rows], keys, self.num_sampled)
+            return position, (position >= 0).to(torch.int64), tau
+        position = self._with_replacement(psi, self.mixture.lengths[rows], keys)
+        tau = torch.full(keys.shape, torch.inf, dtype=torch.float64, device=nodes.device)
+        if self.mode == "with":
+            return position, (position >= 0).to(torch.int64), tau
+        return *_merge(position), tau
+
+    def _with_replacement(self, psi: Tensor, lengths: Tensor, keys: Tensor) -> Tensor:
+        """Inverse of the cumulative psi at N uniforms a sequence [b, S, N]."""
+        slots = torch.arange(self.num_sampled, device=psi.device)
+        u = uniform(keys[:, :, None], slots).flatten(1)  # [b, S * N]
+        cumulative = psi.cumsum(dim=1)
+        position = torch.searchsorted(cumulative, u * cumulative[:, -1:], right=True)
+        position = torch.minimum(position, lengths[:, None] - 1)  # -1 for a centre without candidates
+        return position.view(*keys.shape, self.num_sampled)
+
+
+def _merge(position: Tensor) -> tuple[Tensor, Tensor]:
+    """Merges repeats: distinct positions first (ascending), then -1; and how often each occurred."""
+    ordered = position.sort(dim=-1).values
+    slots = ordered.shape[-1]
+    fresh = torch.ones_like(ordered, dtype=torch.bool)
+    fresh[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    place = fresh.cumsum(dim=-1) - 1  # which merged slot a draw belongs to
+    count = torch.zeros_like(ordered).scatter_add_(-1, place, torch.ones_like(ordered))
+    merged = torch.full_like(ordered, -1).scatter_(-1, place, ordered)
+    return merged, count * (merged >= 0) if slots else count
