@@ -159,7 +159,7 @@ class ANSGT(nn.Module):
         """
         table = torch.cat([rows.to(self.global_nodes.dtype), self.global_nodes])
         if table.is_cuda:
-            return table.index_select(0, index.flatten()).view(*index.shape, -1)
+            return table.index_select(0, index.flatten()).view(*index.shape, table.shape[1])
         return F.embedding(index, table)
 
     def _kinds(self, layout: SequenceLayout) -> Tensor:

@@ -160,7 +160,7 @@ class AttentionBias(nn.Module):
         pairs = proximity.reshape(batch, rows * length, channels).transpose(1, 2).to(self.weight.dtype)
         # bmm with W repeated, not one matmul: the result is contiguous with the heads in front, and the gradient of W
         # is split over the batch.
-        bias = torch.bmm(self.weight.expand(batch, -1, -1), pairs).view(batch, -1, rows, length)
+        bias = torch.bmm(self.weight.expand(batch, -1, -1), pairs).view(batch, self.weight.shape[0], rows, length)
         if num_global:
             bias = bias + self._global_pairs(rows, length, num_global)
         return bias + key_bias[:, None, None, :]

@@ -29,8 +29,9 @@ def _keep_scale(x: Tensor, rate: float) -> Tensor:
     threshold = min(round(rate * _LEVELS), _LEVELS - 1)
     draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     levels = draws.view(torch.int16)[: x.numel()].view(x.shape)  # -32768 .. 32767
-    scale = torch.tensor(_LEVELS / (_LEVELS - threshold), dtype=x.dtype)
-    return torch.where(levels >= threshold - _LEVELS // 2, scale, torch.zeros((), dtype=x.dtype))
+    scale = torch.empty(x.shape, dtype=x.dtype)
+    torch.ge(levels, threshold - _LEVELS // 2, out=scale)  # `where` on a bool mask is 15 times slower
+    return scale.mul_(_LEVELS / (_LEVELS - threshold))
 
 
 class Dropout(nn.Module):

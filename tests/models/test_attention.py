@@ -1,0 +1,111 @@
+"""Attention against an independent computation, head by head and token by token."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ansgt.errors import InputError
+from ansgt.models.attention import (
+    AttentionBias,
+    MultiHeadAttention,
+    attention_weights,
+    key_bias,
+    plain_attention,
+)
+
+
+def reference(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """The definition in float64, one head and one query at a time; masked keys are left out, not weighted 0."""
+    out = torch.zeros(query.shape, dtype=torch.float64)
+    for b, h, i in torch.cartesian_prod(*(torch.arange(n) for n in query.shape[:3])).tolist():
+        real = bias[b, h, i] > -math.inf
+        q, k, v = query[b, h, i].double(), key[b, h, real].double(), value[b, h, real].double()
+        scores = (k * q).sum(-1) / math.sqrt(len(q)) + bias[b, h, i, real].double()
+        weights = (scores - scores.max()).exp()
+        out[b, h, i] = (weights / weights.sum()) @ v
+    return out
+
+
+@pytest.fixture
+def inputs() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 3, 4, 9, 8).unbind()
+    mask = torch.rand(3, 9) < 0.7
+    mask[:, 0] = True
+    bias = torch.randn(3, 4, 9, 9) + key_bias(mask, torch.rand(3, 9))[:, None, None, :]
+    return query, key, value, bias
+
+
+def test_plain_equals_reference_and_sdpa(inputs: tuple[Tensor, ...]) -> None:
+    expected = reference(*inputs)
+    assert (plain_attention(*inputs) - expected).abs().max() < 1e-5
+    assert (F.scaled_dot_product_attention(*inputs) - expected).abs().max() < 1e-5
+
+
+def test_masked_keys_get_weight_exactly_zero(inputs: tuple[Tensor, ...]) -> None:
+    query, key, _, bias = inputs
+    weights = attention_weights(query, key, bias)
+    assert (weights[bias == -math.inf] == 0).all()
+    assert torch.allclose(weights.sum(-1), torch.ones(3, 4, 9))
+
+
+@pytest.mark.parametrize("centre_only", [False, True])
+def test_module_kernels_agree_in_value_and_gradient(centre_only: bool, inputs: tuple[Tensor, ...]) -> None:
+    bias = inputs[3][:, :, :1] if centre_only else inputs[3]
+    results = []
+    for kernel in ("plain", "sdpa"):
+        torch.manual_seed(1)
+        layer = MultiHeadAttention(32, 4, attention=kernel)
+        h, b = torch.randn(3, 9, 32, requires_grad=True), bias.clone().requires_grad_()
+        out, s = layer(h, b, centre_only=centre_only, significance=True)
+        grads = torch.autograd.grad(out.square().sum(), (h, b, *layer.parameters()))
+        results.append((out, s, *grads))
+    for one, other in zip(*results, strict=True):
+        assert (one - other).abs().max() < 1e-5 * max(1.0, one.abs().max().item())
+
+
+def test_centre_only_is_the_first_row(inputs: tuple[Tensor, ...]) -> None:
+    torch.manual_seed(1)
+    layer, h = MultiHeadAttention(32, 4), torch.randn(3, 9, 32)
+    full, s_full = layer(h, inputs[3], significance=True)
+    centre, s_centre = layer(h, inputs[3][:, :, :1], centre_only=True, significance=True)
+    assert (full[:, :1] - centre).abs().max() < 1e-6
+    assert torch.allclose(s_full, s_centre)
+
+
+def test_bias_by_hand() -> None:
+    """Two heads, two channels, tokens [centre, node, global]; every entry written out."""
+    bias = AttentionBias(num_proximity=2, num_heads=2)
+    with torch.no_grad():
+        bias.weight.copy_(torch.tensor([[1.0, 10.0], [0.0, -1.0]]))
+        bias.global_bias.copy_(torch.tensor([[100.0, 200.0], [300.0, 400.0]]))
+    proximity = torch.zeros(1, 3, 3, 2)
+    proximity[0, 0, 1] = torch.tensor([0.5, 0.25])
+    proximity[0, 1, 0] = torch.tensor([0.5, 0.75])
+    keys = torch.tensor([[0.0, 2.0, 0.0]])
+    expected = torch.tensor(
+        [
+            [[0.0, 5.0, 100.0], [8.0, 2.0, 100.0], [200.0, 202.0, 0.0]],
+            [[0.0, 1.75, 300.0], [-0.75, 2.0, 300.0], [400.0, 402.0, 0.0]],
+        ]
+    )
+    assert torch.allclose(bias(proximity, keys, num_global=1)[0], expected)
+    centre = bias(proximity, keys, num_global=1, centre_only=True)
+    assert torch.allclose(centre[0], expected[:, :1])
+
+
+def test_bias_without_proximity_channels() -> None:
+    bias = AttentionBias(num_proximity=0, num_heads=2)
+    out = bias(torch.zeros(2, 4, 4, 0), torch.zeros(2, 4), num_global=1)
+    assert out.shape == (2, 2, 4, 4)
+    assert (out == 0).all()
+
+
+def test_bad_settings_are_named() -> None:
+    with pytest.raises(InputError, match="num_heads=3"):
+        MultiHeadAttention(32, 3)
+    with pytest.raises(InputError, match="Unknown attention 'flash'; known: auto"):
+        MultiHeadAttention(32, 4, attention="flash")  # type: ignore[arg-type]
