@@ -51,5 +51,3 @@ def permuted(inputs: Inputs, order: torch.Tensor) -> Inputs:
 
 def _like(dense: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     return dense.contiguous() if value.layout == torch.strided else dense.to_sparse_csr()
-
-

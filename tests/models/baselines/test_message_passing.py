@@ -123,4 +123,6 @@ def test_h2gcn() -> None:
 
 def test_two_hop_on_a_cycle() -> None:
     ring = sp.csr_array(np.roll(np.eye(5), 1, axis=0) + np.roll(np.eye(5), -1, axis=0))
-    assert np.array_equal(two_hop(ring).toarray(), np.roll(np.eye(5), 2, axis=0) + np.roll(np.eye(5), -2, axis=0))
+    assert np.array_equal(
+        two_hop(ring).toarray(), np.roll(np.eye(5), 2, axis=0) + np.roll(np.eye(5), -2, axis=0)
+    )

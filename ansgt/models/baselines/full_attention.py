@@ -1,0 +1,61 @@
+"""Attention of all nodes to all nodes in memory that grows with n, not n²: query rows block by block."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+BLOCK_BYTES = 256 * 2**20
+"""What one [heads, rows, n] float32 block may take; a backward step holds about five of them."""
+
+BLOCKS_HELD = 5
+
+
+def block_rows(num_nodes: int, heads: int) -> int:
+    """Query rows per block.
+
+    >>> block_rows(1000, 4), block_rows(20_000, 4)
+    (1000, 838)
+    """
+    return min(num_nodes, max(1, BLOCK_BYTES // (4 * heads * num_nodes)))
+
+
+def full_attention(
+    query: Tensor, key: Tensor, value: Tensor, bias: Callable[[slice], Tensor], dropout: float = 0.0
+) -> Tensor:
+    """softmax(Q Kᵀ / sqrt(d) + bias) V.
+
+    Args:
+        query, key, value: [heads, n, d].
+        bias: rows of the bias [heads or 1, rows, n]; a bool tensor says who may be attended to. It is called again in
+            the backward pass when there is more than one block, so that nothing of size n² outlives a block.
+        dropout: of attention weights.
+
+    Returns:
+        [heads, n, d].
+    """
+    heads, num_nodes, _ = query.shape
+    rows = block_rows(num_nodes, heads)
+
+    def block(part: Tensor, key: Tensor, value: Tensor, at: slice) -> Tensor:
+        mask = bias(at).unsqueeze(0)
+        out = F.scaled_dot_product_attention(part[None], key[None], value[None], mask, dropout)
+        return out.squeeze(0)
+
+    if rows == num_nodes:
+        return block(query, key, value, slice(0, num_nodes))
+    blocks = []
+    for start in range(0, num_nodes, rows):
+        at = slice(start, min(start + rows, num_nodes))
+        blocks.append(checkpoint(block, query[:, at], key, value, at, use_reentrant=False))
+    return torch.cat(blocks, dim=1)
+
+
+def attention_bytes(num_nodes: int, heads: int, hidden_channels: int, num_layers: int) -> int:
+    """Upper estimate for a transformer of full attention: blocks in flight, and what every layer keeps."""
+    blocks = BLOCKS_HELD * 4 * heads * block_rows(num_nodes, heads) * num_nodes
+    whole = num_layers if block_rows(num_nodes, heads) == num_nodes else 1
+    activations = num_layers * 24 * 4 * num_nodes * hidden_channels
+    return blocks * whole + activations
