@@ -1,6 +1,6 @@
 """`ANSGT`: the hierarchical graph transformer of the paper (sections 5.2 and 5.3)."""
 
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import torch
 import torch.nn.functional as F
@@ -150,6 +150,18 @@ class ANSGT(nn.Module):
             h = h + self._kinds(layout)
         z, s = self.transformer(h, proximity, key_bias(mask, log_count), significance)
         return self.head(z), s
+
+    def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
+        """Groups for the optimizer: biases, norms and learned vectors do not decay, matrices do."""
+        vectors = {"global_nodes", "kind", "global_bias"}
+        decay, rest = [], []
+        for name, parameter in self.named_parameters():
+            matrix = parameter.ndim >= 2 and name.split(".")[-1] not in vectors
+            (decay if matrix else rest).append(parameter)
+        return [
+            {"params": decay, "lr": lr, "weight_decay": weight_decay},
+            {"params": rest, "lr": lr, "weight_decay": 0.0},
+        ]
 
     def _gather(self, rows: Tensor, index: Tensor) -> Tensor:
         """Encoded rows [U, d] and the global nodes, one per token [B, T, d].

@@ -1,0 +1,94 @@
+"""The schedule by hand, the optimizer against PyTorch's own, and state that is restored in place."""
+
+import pytest
+import torch
+from torch import nn
+
+from ansgt.errors import InputError
+from ansgt.models.ansgt import ANSGT
+from ansgt.training.optim import LinearSchedule, ScheduledAdamW
+
+
+def model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def backward(net: nn.Module, step: int) -> None:
+    torch.manual_seed(step)
+    net(torch.randn(6, 4)).square().sum().backward()
+
+
+def test_schedule_of_the_paper() -> None:
+    """Peak 2e-4, 100 epochs of warm-up out of 1,000, end 1e-9; 51 updates an epoch."""
+    schedule = LinearSchedule.from_epochs(2e-4, 1e-9, 100, 1000, 51)
+    at = [float(schedule.value(torch.tensor(t))) for t in (1, 2550, 5100, 28050, 51000, 60000)]
+    assert at == pytest.approx([2e-4 / 5100, 1e-4, 2e-4, (2e-4 + 1e-9) / 2, 1e-9, 1e-9], rel=1e-6)
+
+
+def test_schedule_without_decay_or_warmup() -> None:
+    constant = LinearSchedule.from_epochs(0.1, None, 0, 10, 3)
+    assert [float(constant.value(torch.tensor(t))) for t in (1, 30, 99)] == pytest.approx([0.1] * 3)
+    with pytest.raises(InputError, match="must not be negative"):
+        LinearSchedule(peak=-1.0)
+
+
+@pytest.mark.parametrize("clip_norm", [None, 0.5])
+def test_equals_pytorchs_adamw_with_a_lambda_schedule(clip_norm: float | None) -> None:
+    schedule = LinearSchedule(peak=0.05, end=1e-3, warmup=3, total=8)
+    ours, theirs = model(), model()
+    optimizer = ScheduledAdamW(ours, schedule, weight_decay=0.1, clip_norm=clip_norm)
+    peer = torch.optim.AdamW(theirs.parameters(), lr=1.0, betas=(0.99, 0.999), eps=1e-8, weight_decay=0.1)
+    for step in range(1, 11):
+        peer.param_groups[0]["lr"] = float(schedule.value(torch.tensor(step)))
+        optimizer.zero_grad()
+        peer.zero_grad()
+        backward(ours, step)
+        backward(theirs, step)
+        if clip_norm:
+            nn.utils.clip_grad_norm_(theirs.parameters(), clip_norm)
+        optimizer.step()
+        peer.step()
+    assert optimizer.num_updates == 10
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+
+
+def test_resumed_equals_unbroken_and_addresses_stay() -> None:
+    net = model()
+    optimizer = ScheduledAdamW(net, LinearSchedule(0.05, 1e-3, 3, 8))
+    where = [optimizer._adamw.state[p]["exp_avg"].data_ptr() for p in net.parameters()]
+    for step in range(3):
+        optimizer.zero_grad()
+        backward(net, step)
+        optimizer.step()
+    saved, weights = optimizer.state_dict(), {k: v.clone() for k, v in net.state_dict().items()}
+    ends = []
+    for _ in range(2):
+        net.load_state_dict(weights)
+        optimizer.load_state_dict(saved)
+        for step in range(3, 6):
+            optimizer.zero_grad()
+            backward(net, step)
+            optimizer.step()
+        ends.append(torch.cat([p.detach().flatten().clone() for p in net.parameters()]))
+    assert torch.equal(*ends)
+    assert optimizer.num_updates == 6
+    assert where == [optimizer._adamw.state[p]["exp_avg"].data_ptr() for p in net.parameters()]
+    with pytest.raises(InputError, match="does not fit"):
+        optimizer.load_state_dict({"step": saved["step"]})
+
+
+def test_decay_spares_vectors_and_empty_parameters_are_left_out() -> None:
+    net = ANSGT(6, 3, hidden_channels=16, num_layers=2, num_heads=2, num_global=0, num_proximity=0)
+    groups = net.param_groups(0.1, 0.5)
+    assert {p.ndim for p in groups[0]["params"]} == {2}
+    assert sum(len(g["params"]) for g in groups) == len(list(net.parameters()))
+    optimizer = ScheduledAdamW(net, LinearSchedule(0.1, 0.1, 0, 1), weight_decay=0.5)
+    for parameter in net.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    before = {n: p.detach().clone() for n, p in net.named_parameters()}
+    optimizer.step()
+    assert torch.equal(net.transformer.norm.weight, before["transformer.norm.weight"])
+    assert torch.allclose(net.input.weight, before["input.weight"] * 0.95)
+    assert "global_nodes" not in optimizer.parameters
