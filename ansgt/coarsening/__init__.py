@@ -1,1 +1,29 @@
-""""""
+"""Super-nodes from a graph (section 3.3): one class a method, behind one base."""
+
+from typing import Any
+
+from ansgt.coarsening.base import CoarseGraph, Coarsener
+from ansgt.coarsening.variation import VariationEdges, VariationNeighborhoods
+from ansgt.errors import unknown_name
+
+COARSENERS: dict[str, type[Coarsener]] = {
+    "vn": VariationNeighborhoods,
+    "ve": VariationEdges,
+}
+"""Name on the command line -> class."""
+
+
+def resolve(coarsener: str | Coarsener, **settings: Any) -> Coarsener:
+    """A coarsener from its name and settings, or the object itself.
+
+    >>> resolve("VN", rate=0.5)
+    VariationNeighborhoods(rate=0.5, seed=0)
+    """
+    if isinstance(coarsener, Coarsener):
+        return coarsener
+    if str(coarsener).lower() not in COARSENERS:
+        raise unknown_name("coarsener", coarsener, COARSENERS)
+    return COARSENERS[str(coarsener).lower()](**settings)
+
+
+__all__ = ["COARSENERS", "CoarseGraph", "Coarsener", "VariationEdges", "VariationNeighborhoods", "resolve"]

@@ -1,0 +1,194 @@
+"""The smallest non-zero eigenpairs of a graph Laplacian, by LOBPCG started from coarser and coarser copies of the graph.
+
+Plain LOBPCG needs dozens of iterations to see the smooth vectors that live on long paths. A cascade sees them at once: aggregate
+nodes in pairs down to a few hundred, iterate there at almost no cost, carry the vectors up, correct with a few iterations a level.
+
+On a contracted graph the operator is S^(-1/2) L S^(-1/2) = PᵀLP, S the cluster sizes, so that all levels approximate one spectrum.
+"""
+
+import numpy as np
+import scipy.linalg
+from numba import njit, prange
+
+from ansgt.coarsening.contraction import Contracted
+
+
+def smallest_eigenpairs(
+    graph: Contracted,
+    k: int,
+    iterations: int = 6,
+    tolerance: float = 0.0,
+    coarsest: int = 300,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k smallest non-zero eigenvalues [k'] and orthonormal eigenvectors [n, k'] of PᵀLP, k' = min(k, its rank).
+
+    Args:
+        iterations: LOBPCG iterations at each level of the cascade; the coarsest gets five times as many.
+        tolerance: stop once every residual is below `tolerance` times its eigenvalue.
+        coarsest: aggregation stops at this many nodes above the number of components.
+    """
+    k = min(k, graph.num_nodes - graph.num_components)
+    if k == 0:
+        return np.zeros(0), np.zeros((graph.num_nodes, 0))
+    if graph.num_nodes <= 5 * k:
+        return _dense(graph, k)
+    rng = np.random.default_rng(seed)
+    levels, labels = _cascade(graph, max(coarsest, 5 * k), rng)
+    block = rng.standard_normal((levels[-1].num_nodes, k))
+    values, block = lobpcg(levels[-1], block, 5 * iterations, tolerance)
+    for fine, coarse, label in zip(levels[-2::-1], levels[:0:-1], labels[::-1], strict=True):
+        scale = np.sqrt(fine.size / coarse.size[label])
+        values, block = lobpcg(fine, scale[:, None] * block[label], iterations, tolerance)
+    return values, block
+
+
+def lobpcg(
+    graph: Contracted, block: np.ndarray, iterations: int, tolerance: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Block conjugate gradients for the smallest eigenpairs (Knyazev 2001), Jacobi preconditioner, kernel projected out.
+
+    Returns:
+        Ritz values [k], increasing, and Ritz vectors [n, k].
+    """
+    n, k = block.shape
+    root = np.sqrt(graph.size.astype(np.float64))
+    inverse = 1.0 / root
+    diagonal = np.where(graph.degree > 0, graph.degree, 1.0) / graph.size
+    basis, image = np.empty((n, 3 * k)), np.empty((n, 3 * k))  # [X | W | P] and L times it
+    basis[:, :k] = project_kernel(graph.component, graph.num_components, root, block)
+    image[:, :k] = apply_laplacian(*graph.csr, graph.degree, inverse, np.ascontiguousarray(basis[:, :k]))
+    values, mix = _ritz(basis[:, :k], image[:, :k], k)
+    basis[:, :k], image[:, :k] = basis[:, :k] @ mix, image[:, :k] @ mix
+    width = 2 * k
+    for _ in range(iterations):
+        residual = image[:, :k] - basis[:, :k] * values
+        if tolerance and np.all(np.linalg.norm(residual, axis=0) <= tolerance * values):
+            break
+        residual /= diagonal[:, None]
+        step = project_kernel(graph.component, graph.num_components, root, residual)
+        step -= basis[:, :k] @ (basis[:, :k].T @ step)
+        step /= np.maximum(np.linalg.norm(step, axis=0), 1e-300)
+        basis[:, k : 2 * k] = step
+        image[:, k : 2 * k] = apply_laplacian(*graph.csr, graph.degree, inverse, step)
+        values, mix = _ritz(basis[:, :width], image[:, :width], k)
+        mix = _with_direction(mix, k)
+        basis[:, :k], basis[:, 2 * k :] = np.split(basis[:, :width] @ mix, 2, axis=1)
+        image[:, :k], image[:, 2 * k :] = np.split(image[:, :width] @ mix, 2, axis=1)
+        width = 3 * k
+    return values, np.ascontiguousarray(basis[:, :k])
+
+
+def _ritz(basis: np.ndarray, image: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest k Ritz values over the span of `basis`, and the coefficients of their vectors; survives a dependent basis."""
+    gram, energy = basis.T @ basis, basis.T @ image
+    energy = (energy + energy.T) / 2
+    spread, rotation = np.linalg.eigh(gram)
+    kept = spread > 1e-13 * spread[-1]
+    white = rotation[:, kept] / np.sqrt(spread[kept])
+    values, vectors = np.linalg.eigh(white.T @ energy @ white)
+    return values[:k], white @ vectors[:, :k]
+
+
+def _with_direction(mix: np.ndarray, k: int) -> np.ndarray:
+    """Coefficients [X | P]: the new vectors and their part outside the old ones, scaled to keep the Gram matrix sane."""
+    direction = mix.copy()
+    direction[:k] = 0.0
+    direction /= np.maximum(np.linalg.norm(direction, axis=0), 1e-300)
+    return np.hstack([mix, direction])
+
+
+def _dense(graph: Contracted, k: int) -> tuple[np.ndarray, np.ndarray]:
+    n = graph.num_nodes
+    inverse = 1.0 / np.sqrt(graph.size.astype(np.float64))
+    matrix = apply_laplacian(*graph.csr, graph.degree, inverse, np.eye(n))
+    q = graph.num_components
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(q, q + k - 1))
+    return values, np.ascontiguousarray(vectors)
+
+
+def _cascade(
+    graph: Contracted, coarsest: int, rng: np.random.Generator
+) -> tuple[list[Contracted], list[np.ndarray]]:
+    levels, labels = [graph], []
+    while levels[-1].num_nodes > coarsest + graph.num_components:
+        fine = levels[-1]
+        label, count = aggregate(*fine.csr, fine.degree, rng.permutation(fine.num_nodes))
+        levels.append(fine.contract(label, count))
+        labels.append(label)
+    return levels, labels
+
+
+@njit(cache=True)
+def aggregate(
+    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, degree: np.ndarray, order: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Pairs each node with its most strongly tied free neighbour; who finds none joins its strongest neighbour's pair."""
+    n = len(indptr) - 1
+    label = np.full(n, -1, dtype=np.int64)
+    count = 0
+    for i in order:
+        if label[i] >= 0:
+            continue
+        best, best_free = -1, -1
+        tie, tie_free = 0.0, 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            strength = weights[e] / degree[j]
+            if strength > tie:
+                best, tie = j, strength
+            if label[j] < 0 and strength > tie_free:
+                best_free, tie_free = j, strength
+        if best >= 0 and best_free < 0:
+            label[i] = label[best]
+            continue
+        label[i] = count
+        if best_free >= 0:
+            label[best_free] = count
+        count += 1
+    return label, count
+
+
+@njit(parallel=True, cache=True)
+def apply_laplacian(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    weights: np.ndarray,
+    degree: np.ndarray,
+    scale: np.ndarray,
+    block: np.ndarray,
+) -> np.ndarray:
+    """diag(scale) L diag(scale) times a block [n, k]."""
+    n, k = block.shape
+    out = np.empty((n, k))
+    for i in prange(n):
+        own = degree[i] * scale[i]
+        for c in range(k):
+            out[i, c] = own * block[i, c]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            factor = weights[e] * scale[j]
+            for c in range(k):
+                out[i, c] -= factor * block[j, c]
+        for c in range(k):
+            out[i, c] *= scale[i]
+    return out
+
+
+@njit(cache=True)
+def project_kernel(
+    component: np.ndarray, num_components: int, root: np.ndarray, block: np.ndarray
+) -> np.ndarray:
+    """Takes the kernel of PᵀLP out of a block: root (= sqrt(size)) times the component indicators."""
+    n, k = block.shape
+    total = np.zeros((num_components, k))
+    mass = np.zeros(num_components)
+    for i in range(n):
+        mass[component[i]] += root[i] * root[i]
+        for c in range(k):
+            total[component[i], c] += root[i] * block[i, c]
+    out = np.empty((n, k))
+    for i in range(n):
+        for c in range(k):
+            out[i, c] = block[i, c] - root[i] * total[component[i], c] / mass[component[i]]
+    return out
