@@ -80,7 +80,12 @@ class Heuristic(ABC):
     def _load_table(self) -> sp.csr_array:
         n = self.graph_.num_nodes
         cache = self.cache or DiskCache(None)
-        key = [1, type(self).__qualname__, self.settings(), self.graph_.content_hash if cache.directory else ""]
+        key = [
+            1,
+            type(self).__qualname__,
+            self.settings(),
+            self.graph_.content_hash if cache.directory else "",
+        ]
         arrays = cache.fetch("heuristics", key, self._tabulate)
         return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
 

@@ -2,11 +2,14 @@
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numba import njit, prange
 
 from ansgt.linalg import row_top_k
 
 _JIT_PAYS = 2_000_000
+_JIT_PAYS_DENSE = 30_000_000
+"""Smaller work is done without numba: compiling a kernel takes seconds on the first run of a machine."""
 
 
 @njit(cache=True)
@@ -108,6 +111,10 @@ def csr_top_k(matrix: sp.csr_array, k: int) -> sp.csr_array:
 def dense_top_k(scores: np.ndarray, columns: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Values and columns [rows, min(k, cols)] of the largest scores; `columns` [cols] names the columns, distinct."""
     k = min(k, scores.shape[1])
+    if scores.size < _JIT_PAYS_DENSE:
+        order = torch.from_numpy(scores).sort(dim=1, descending=True, stable=True).indices[:, :k].numpy()
+        order.sort(axis=1)
+        return np.take_along_axis(scores, order, axis=1), columns[order].astype(np.int32)
     values = np.empty((len(scores), k), dtype=np.float32)
     chosen = np.empty((len(scores), k), dtype=np.int32)
     _dense_kernel(np.ascontiguousarray(scores, dtype=np.float32), columns.astype(np.int32), values, chosen)

@@ -80,7 +80,9 @@ class Exp4P:
             raise InputError(f"rewards must have shape [{self.num_arms}], not {list(r.shape)}.")
         if not bool((torch.isfinite(r) & (r >= 0)).all()):
             raise InputError(f"rewards must be finite and not negative, not {r.tolist()}.")
-        change = self._paper_change(r) if self.rule == "paper" else self.step * r / max(float(r.sum()), 1e-300)
+        change = (
+            self._paper_change(r) if self.rule == "paper" else self.step * r / max(float(r.sum()), 1e-300)
+        )
         log_weights = self.log_weights + change
         self.log_weights = log_weights - log_weights.max()  # only ratios count
         self.num_updates += 1

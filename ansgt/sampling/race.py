@@ -57,7 +57,9 @@ def _race_numba(weights: Tensor, ids: Tensor, keys: Tensor, num_winners: int) ->
     if times.size and weights.shape[1]:
         arrays = (weights.contiguous().numpy(), ids.to(torch.int32).contiguous().numpy())
         _race_kernel(*arrays, keys.contiguous().numpy().view(np.uint64), times, position)
-    return Race(torch.from_numpy(position)[..., :num_winners], torch.from_numpy(times[..., num_winners].copy()))
+    return Race(
+        torch.from_numpy(position)[..., :num_winners], torch.from_numpy(times[..., num_winners].copy())
+    )
 
 
 @njit(cache=True, parallel=True)

@@ -1,0 +1,207 @@
+"""`SequenceBuilder`: integer tables of all sequences of a round, on the device; a batch is a few gathers of fixed shape."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ansgt.errors import InputError, unknown_name
+from ansgt.graph import Graph
+from ansgt.linalg import row_top_k, to_torch
+from ansgt.sampling.counter import sequence_keys, stream
+from ansgt.sampling.race import race
+from ansgt.sampling.sampler import SampledNodes
+from ansgt.sequences.batch import SequenceBatch, SequenceLayout
+from ansgt.sequences.proximity import Proximity
+
+ENCODE = ("auto", "all", "unique")
+_SUPERNODES = 1
+"""Which of the round's random streams draws super-nodes; stream 0 is the sampler's."""
+_CHUNK_ELEMENTS = 1 << 24
+
+
+class CoarseLike(Protocol):
+    """What is used of a coarse graph: assignment [n], adjacency PᵀAP [n_c, n_c] and features PᵀX [n_c, p]."""
+
+    assignment: np.ndarray
+    adj: sp.csr_array
+    x: Tensor
+
+
+class SequenceBuilder:
+    """Holds the sequences [centre | sampled | super-nodes | global] of a round (section 5.2).
+
+    Super-node slots: the centre's own super-node, then n_s - 1 others drawn without replacement from its row of the coarse
+    adjacency (diagonal left out, weights as probabilities), anew for every round, centre and sequence; masked where it has fewer
+    neighbours.
+
+    Args:
+        graph: features and labels.
+        layout: N, n_s, n_g.
+        proximity: fitted on the same graph and coarse graph; its device is the builder's.
+        coarse: anything with `assignment`, `adj` and `x`; ``None`` only if the layout has no super-node slots.
+        seed: of the super-node draw.
+        encode: "all" puts every row of the features into a batch (fixed shape; what a captured graph wants), "unique" only those that occur,
+            "auto" the smaller of the two.
+        max_neighbors: cut of a row of the coarse adjacency, largest weights first.
+        max_table_bytes: how much a kept table of proximities may take where they are not a table already; beyond
+            that they are computed batch by batch.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        layout: SequenceLayout,
+        proximity: Proximity,
+        coarse: CoarseLike | None = None,
+        *,
+        seed: int = 0,
+        encode: str = "auto",
+        max_neighbors: int = 256,
+        max_table_bytes: int = 16 << 30,
+    ) -> None:
+        if encode not in ENCODE:
+            raise unknown_name("encode setting", encode, ENCODE)
+        if layout.num_supernodes and coarse is None:
+            raise InputError(f"num_supernodes is {layout.num_supernodes}, but there is no coarse graph.")
+        self.layout = layout
+        self.proximity = proximity
+        self.device = proximity.device_
+        self.seed = seed
+        self.encode = encode
+        self.max_table_bytes = max_table_bytes
+        self.num_nodes = graph.num_nodes
+        self.x = _stack_features(graph, coarse).to(self.device)
+        self.y = graph.y.to(self.device)
+        self._globals = -1 - torch.arange(layout.num_global, device=self.device)
+        if coarse is not None:
+            self._own = torch.as_tensor(coarse.assignment, dtype=torch.int64).to(self.device)
+            self._near, self._near_weight = _neighbor_tables(coarse.adj, max_neighbors, self.device)
+
+    def resample(self, sampled: SampledNodes, round: int = 0) -> "SequenceBuilder":
+        """Takes the draw of a round and builds the tables: `ids`, `mask`, `log_count` [R, S, T] for its R centres."""
+        nodes = sampled.nodes.to(self.device)
+        shape = (*sampled.ids.shape[:2], self.layout.length)
+        self.num_sequences = shape[1]
+        self.ids = torch.zeros(shape, dtype=torch.int32, device=self.device)
+        self.mask = torch.ones(shape, dtype=torch.bool, device=self.device)
+        self.log_count = torch.zeros(shape, device=self.device)
+        self.ids[..., 0] = nodes[:, None]
+        self.ids[..., self.layout.sampled] = sampled.ids
+        self.mask[..., self.layout.sampled] = sampled.mask
+        self.log_count[..., self.layout.sampled] = sampled.count.clamp(min=1).log()
+        self.ids[..., self.layout.globals] = self._globals
+        if self.layout.num_supernodes:
+            self._place_supernodes(nodes, round)
+        self._row = torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device)
+        self._row[nodes] = torch.arange(len(nodes), device=self.device)
+        self.phi = self._tabulate()
+        return self
+
+    def batch(self, centres: Tensor, sequences: Tensor | None = None) -> SequenceBatch:
+        """Sequences of `centres` [b], centre-major: row i * s + j is centre i, sequence j of `sequences` [s] (default: all)."""
+        centres = centres.to(self.device, torch.int64)
+        if sequences is None:
+            sequences = torch.arange(self.num_sequences, device=self.device)
+        rows = self._row[centres][:, None] * self.num_sequences + sequences.to(self.device)
+        return self.gather(rows.flatten())
+
+    def gather(self, rows: Tensor) -> SequenceBatch:
+        """Sequences by their rows [B] in the flattened tables: row of the centre * S + sequence."""
+        ids = self._flat(self.ids)[rows].to(torch.int64)
+        mask = self._flat(self.mask)[rows]
+        phi = self.proximity.pairs(ids, mask) if self.phi is None else self._flat(self.phi)[rows]
+        x, index = self._features(ids, mask)
+        log_count = self._flat(self.log_count)[rows]
+        return SequenceBatch(self.layout, ids, mask, log_count, phi, x, index, self.y[ids[:, 0]])
+
+    def _place_supernodes(self, nodes: Tensor, round: int) -> None:
+        """Own super-node, then the others by a race over the own one's neighbours."""
+        slots = self.layout.supernodes
+        key = stream(self.seed, round, _SUPERNODES)
+        for part in self._node_chunks(len(nodes)):
+            own = self._own[nodes[part]]
+            chosen = self._draw_neighbors(nodes[part], own, key)
+            others = self._near[own[:, None, None], chosen.clamp(min=0)]
+            table = self.ids[part, :, slots]
+            table[..., 0] = own[:, None] + self.num_nodes
+            table[..., 1:] = (others + self.num_nodes) * (chosen >= 0)
+            self.mask[part, :, slots][..., 1:] = chosen >= 0
+
+    def _draw_neighbors(self, nodes: Tensor, own: Tensor, key: int) -> Tensor:
+        keys = sequence_keys(key, nodes, self.num_sequences)
+        others = self.layout.num_supernodes - 1
+        return race(self._near_weight[own], self._near[own], keys, others).position
+
+    def _node_chunks(self, num_nodes: int) -> Iterator[slice]:
+        size = max(1, _CHUNK_ELEMENTS // (self._near.shape[1] * self.num_sequences))
+        for start in range(0, num_nodes, size):
+            yield slice(start, start + size)
+
+    def _tabulate(self) -> Tensor | None:
+        """Proximities of all sequences [R, S, T, T, M], unless they are a gather anyway or would not fit."""
+        length, width = self.layout.length, self.proximity.num_proximity
+        size = self.ids.numel() * length * width * self.proximity.dtype.itemsize
+        if self.proximity.is_table or size > self.max_table_bytes:
+            return None
+        flat = self.proximity.pairs(self._flat(self.ids).to(torch.int64), self._flat(self.mask))
+        return flat.view(*self.ids.shape[:2], length, length, width)
+
+    def _features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows to encode [U, p] and which of them a token is [B, T]."""
+        real = mask & (ids >= 0)
+        whole = self.encode == "all" or (self.encode == "auto" and self.x.shape[0] <= ids.numel())
+        if whole:
+            rows, x = torch.where(real, ids, 0), self.x
+        else:
+            kept, rows = torch.unique(torch.where(real, ids, ids[:, :1]), return_inverse=True)
+            x, rows = _select_rows(self.x, kept), rows.view(ids.shape) * real
+        return x, torch.where(mask & (ids < 0), x.shape[0] - 1 - ids, rows)
+
+    @staticmethod
+    def _flat(table: Tensor) -> Tensor:
+        return table.flatten(0, 1)
+
+
+def _neighbor_tables(
+    adj: sp.csr_array, max_neighbors: int, device: torch.device | str
+) -> tuple[Tensor, Tensor]:
+    """Neighbours of every super-node [n_c, C], int64, and their weights, float64, 0 beyond the last; no diagonal."""
+    off = sp.csr_array(adj).astype(np.float64)
+    off = sp.csr_array(off - sp.diags_array(off.diagonal()))
+    off.eliminate_zeros()
+    off = row_top_k(off, max_neighbors)
+    lengths = np.diff(off.indptr)
+    shape = (off.shape[0], max(int(lengths.max(initial=0)), 1))
+    near, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    filled = np.arange(shape[1]) < lengths[:, None]
+    near[filled], weight[filled] = off.indices, off.data
+    return torch.from_numpy(near).to(device), torch.from_numpy(weight).to(device)
+
+
+def _stack_features(graph: Graph, coarse: CoarseLike | None) -> Tensor:
+    """X over PᵀX [n + n_c, p], sparse if X is."""
+    if coarse is None:
+        return graph.x
+    if graph.x.layout == torch.strided:
+        return torch.cat([graph.x, _dense(coarse.x)])
+    own = sp.csr_array(graph.features)
+    return to_torch(sp.csr_array(sp.vstack([own, sp.csr_array(_dense(coarse.x).numpy())])))
+
+
+def _dense(x: Tensor | np.ndarray | sp.csr_array) -> Tensor:
+    if sp.issparse(x):
+        x = x.toarray()
+    tensor = torch.as_tensor(x)
+    return (tensor if tensor.layout == torch.strided else tensor.to_dense()).to(torch.float32)
+
+
+def _select_rows(x: Tensor, rows: Tensor) -> Tensor:
+    if x.layout == torch.strided:
+        return x[rows]
+    parts = (x.values(), x.col_indices(), x.crow_indices())
+    matrix = sp.csr_array(tuple(part.cpu().numpy() for part in parts), shape=tuple(x.shape))
+    return to_torch(sp.csr_array(matrix[rows.cpu().numpy()])).to(x.device)
