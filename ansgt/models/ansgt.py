@@ -154,7 +154,8 @@ class ANSGT(nn.Module):
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Groups for the optimizer: biases, norms and learned vectors do not decay, matrices do."""
         vectors = {"global_nodes", "kind", "global_bias"}
-        decay, rest = [], []
+        decay: list[nn.Parameter] = []
+        rest: list[nn.Parameter] = []
         for name, parameter in self.named_parameters():
             matrix = parameter.ndim >= 2 and name.split(".")[-1] not in vectors
             (decay if matrix else rest).append(parameter)

@@ -6,7 +6,7 @@ about an update lives on the host, so the same code runs eagerly on the CPU and 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -54,6 +54,7 @@ class LinearSchedule:
         return torch.minimum(decayed, self.peak * step / self.warmup) if self.warmup else decayed
 
 
+@runtime_checkable
 class Grouped(Protocol):
     """A model that says which of its parameters decay."""
 
@@ -144,7 +145,7 @@ class ScheduledAdamW:
 
 def _groups(model: nn.Module, lr: float, weight_decay: float) -> list[dict[str, Any]]:
     """The model's own groups, or one with everything; empty parameters (no global node) are left out."""
-    if hasattr(model, "param_groups"):
+    if isinstance(model, Grouped):
         groups = [dict(group) for group in model.param_groups(lr, weight_decay)]
     else:
         groups = [{"params": list(model.parameters()), "weight_decay": weight_decay}]

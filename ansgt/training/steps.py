@@ -1,0 +1,178 @@
+"""The training step and averaged inference on sequences (section 5.3): fixed shapes, no wait for the device.
+
+Centres travel as a [b] tensor of node ids in which -1 is padding: a ragged last batch has the shape of all others and
+the same function serves the eager path (CPU, debugging) and the captured one.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ansgt.models.ansgt import ANSGT
+from ansgt.sequences.batch import SequenceBatch
+from ansgt.training.capture import Captured, Restore
+from ansgt.training.optim import ScheduledAdamW
+
+Build = Callable[[Tensor], SequenceBatch]
+"""Centres [b] -> the batch of their b * S sequences, centre-major (`SequenceBuilder.batch`)."""
+
+PADDING = -1
+
+
+def sequence_loss(logits: Tensor, target: Tensor, weight: Tensor, label_smoothing: float = 0.0) -> Tensor:
+    """Mean cross entropy over centres and their S sequences (section 5.3; there a sum over centres).
+
+    Args:
+        logits: [b * S, C], centre-major.
+        target: [b * S].
+        weight: weight of every centre [b]; 0 for padding.
+        label_smoothing: share of the target spread over all classes.
+
+    Returns:
+        Scalar, float32; 0 when all weights are 0.
+    """
+    losses = F.cross_entropy(
+        logits.float(), target, reduction="none", ignore_index=-1, label_smoothing=label_smoothing
+    )
+    per_centre = losses.view(len(weight), -1).mean(dim=1)
+    return (per_centre * weight).sum() / weight.sum().clamp(min=1.0)
+
+
+def forward_of(model: ANSGT, compiled: bool = False) -> Callable[[SequenceBatch], Tensor]:
+    """batch -> logits [B, C], through `torch.compile` if asked (which sees tensors and the layout alone)."""
+    if not compiled:
+        return model
+    classify = torch.compile(model.classify, dynamic=False)
+
+    def forward(batch: SequenceBatch) -> Tensor:
+        fields = (batch.x, batch.index, batch.mask, batch.log_count, batch.proximity)
+        return classify(batch.layout, *fields)[0]
+
+    return forward
+
+
+class TrainStep:
+    """Batch building, forward, loss, backward and update for the centres of one batch.
+
+    Args:
+        model: the transformer, on its final device.
+        optimizer: of the model's parameters.
+        build: gives the batch of some centres.
+        amp: bfloat16 autocast.
+        compiled: run the model through `torch.compile`.
+        label_smoothing: see `sequence_loss`.
+    """
+
+    def __init__(
+        self,
+        model: ANSGT,
+        optimizer: ScheduledAdamW,
+        build: Build,
+        *,
+        amp: bool = False,
+        compiled: bool = False,
+        label_smoothing: float = 0.0,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self.build = build
+        self.amp = amp
+        self.label_smoothing = label_smoothing
+        self._forward = forward_of(model, compiled)
+        device = model.global_nodes.device
+        self._sums = torch.zeros(2, device=device)  # loss times centres, centres
+
+    def __call__(self, centres: Tensor) -> Tensor:
+        """One update; returns its loss (a scalar on the device)."""
+        self.optimizer.zero_grad()
+        loss = self.loss(centres)
+        loss.backward()
+        self.optimizer.step()
+        count = (centres >= 0).sum()
+        self._sums += torch.stack([loss.detach() * count, count])
+        return loss.detach()
+
+    def loss(self, centres: Tensor) -> Tensor:
+        """Loss of the centres [b], -1 for padding."""
+        batch = self.build(centres.clamp(min=0))
+        with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.amp):
+            logits = self._forward(batch)
+        return sequence_loss(logits, batch.target, (centres >= 0).float(), self.label_smoothing)
+
+    def reset(self) -> None:
+        """Starts the running mean anew."""
+        self._sums.zero_()
+
+    def mean_loss(self) -> Tensor:
+        """Mean loss over the centres seen since `reset` (a scalar on the device)."""
+        return self._sums[0] / self._sums[1].clamp(min=1.0)
+
+    @torch.no_grad()
+    def snapshot(self) -> Restore:
+        """What takes weights, optimizer and running mean back to now, in place."""
+        weights = {name: value.clone() for name, value in self.model.state_dict().items()}
+        moments, sums = self.optimizer.state_dict(), self._sums.clone()
+
+        def restore() -> None:
+            self.model.load_state_dict(weights)
+            self.optimizer.load_state_dict(moments)
+            self._sums.copy_(sums)
+
+        return restore
+
+
+class CapturedStep:
+    """A `TrainStep` as one CUDA graph: a call copies the centres in and replays. Same result as the step itself."""
+
+    def __init__(self, step: TrainStep, warmup: int = 3) -> None:
+        self.step = step
+        self._replay = Captured(step, step.snapshot, warmup)
+
+    def __call__(self, centres: Tensor) -> Tensor:
+        return self._replay(centres)
+
+    def reset(self) -> None:
+        self.step.reset()
+
+    def mean_loss(self) -> Tensor:
+        return self.step.mean_loss()
+
+    @property
+    def model(self) -> ANSGT:
+        return self.step.model
+
+
+def padded(nodes: Tensor, size: int) -> Tensor:
+    """Nodes in rows of `size` [ceil(len / size), size], the last filled up with -1.
+
+    >>> padded(torch.tensor([5, 6, 7]), 2)
+    tensor([[ 5,  6],
+            [ 7, -1]])
+    """
+    return F.pad(nodes, (0, -len(nodes) % size), value=PADDING).view(-1, size)
+
+
+def train_epoch(
+    step: TrainStep | CapturedStep, nodes: Tensor, batch_size: int, generator: torch.Generator | None = None
+) -> Tensor:
+    """One pass over the training centres in random order, without waiting for the device.
+
+    Args:
+        step: eager or captured.
+        nodes: training centres, on the model's device.
+        batch_size: centres in a batch.
+        generator: of the order; on the CPU, so that the order is the same on every device.
+
+    Returns:
+        Mean loss over the centres (a scalar on the device).
+    """
+    order = torch.randperm(len(nodes), generator=generator)
+    if nodes.is_cuda:
+        order = order.pin_memory().to(nodes.device, non_blocking=True)
+    step.model.train()
+    step.reset()
+    for centres in padded(nodes[order], batch_size):
+        step(centres)
+    return step.mean_loss()

@@ -1,0 +1,23 @@
+"""The count against PyTorch's own counter of matrix products."""
+
+import pytest
+import torch
+from step_cases import LAYOUT, NODES, SEQUENCES, make_step
+from torch.utils.flop_counter import FlopCounterMode
+
+from ansgt.training.flops import bytes_per_step, flops_per_step
+
+
+def test_equals_pytorchs_counter() -> None:
+    step = make_step()
+    with FlopCounterMode(display=False) as counter:
+        step.loss(torch.arange(8)).backward()
+    count = flops_per_step(step.model, LAYOUT, 8 * SEQUENCES, NODES)
+    assert count.total == pytest.approx(counter.get_total_flops(), rel=0.01)
+
+
+def test_sparse_features_cost_their_entries() -> None:
+    model = make_step().model
+    dense, sparse = (flops_per_step(model, LAYOUT, 24, NODES, nonzero) for nonzero in (None, NODES))
+    assert dense.input == 5 * sparse.input
+    assert bytes_per_step(model, LAYOUT, 24, NODES) > 4 * sum(p.numel() for p in model.parameters())

@@ -1,0 +1,134 @@
+"""The step: weighted loss, padding, the epoch's mean, determinism, compile, and (on CUDA) capture equal to eager."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from step_cases import CLASSES, NODES, make_step
+from torch import Tensor
+
+from ansgt.training.optim import LinearSchedule
+from ansgt.training.steps import CapturedStep, TrainStep, padded, sequence_loss, train_epoch
+
+
+def weights(step: TrainStep) -> Tensor:
+    return torch.cat([p.detach().flatten().cpu() for p in step.model.parameters()])
+
+
+def test_loss_is_the_mean_over_centres_and_sequences() -> None:
+    logits, target = torch.randn(4, 3, CLASSES), torch.tensor([0, 2, 1, 1])
+    expected = torch.stack([F.cross_entropy(logits[i], target[i].repeat(3)) for i in (0, 1, 3)]).mean()
+    weight = torch.tensor([1.0, 1.0, 0.0, 1.0])
+    loss = sequence_loss(logits.flatten(0, 1), target.repeat_interleave(3), weight)
+    assert torch.allclose(loss, expected)
+    assert sequence_loss(logits.flatten(0, 1), target.repeat_interleave(3), torch.zeros(4)) == 0
+
+
+def test_padding_changes_nothing() -> None:
+    """Five centres, or five and three times -1: same loss, same update."""
+    ends = []
+    for tail in ([], [-1, -1, -1]):
+        step = make_step()
+        loss = step(torch.tensor([3, 1, 4, 15, 9, *tail]))
+        ends.append((loss, weights(step)))
+    (loss1, weights1), (loss2, weights2) = ends
+    assert torch.allclose(loss1, loss2, atol=1e-6)
+    # Adam divides a gradient by its own size, so rounding in a vanishing one shows
+    assert (weights1 - weights2).abs().max() < 1e-5
+
+
+def test_epoch_sees_every_centre_once_and_averages_over_centres() -> None:
+    step = make_step()
+    seen: list[Tensor] = []
+    build = step.build
+    step.build = lambda centres: (seen.append(centres), build(centres))[1]
+    nodes = torch.arange(1, 11)
+    losses = []
+    inner = TrainStep.__call__
+    for centres in padded(nodes[torch.randperm(10, generator=torch.Generator().manual_seed(4))], 4):
+        losses.append((float(inner(step, centres)), int((centres >= 0).sum())))
+    expected = sum(loss * count for loss, count in losses) / 10
+    again = make_step()
+    mean = train_epoch(again, nodes, 4, torch.Generator().manual_seed(4))
+    assert float(mean) == pytest.approx(expected, rel=1e-6)
+    assert torch.equal(weights(step), weights(again))
+    assert sorted(torch.cat(seen).tolist()) == [
+        0,
+        0,
+        *range(1, 11),
+    ]  # padding builds node 0's sequences, weight 0
+
+
+def test_training_learns_and_is_reproducible() -> None:
+    runs = []
+    for _ in range(2):
+        step = make_step(dropout=0.1)
+        torch.manual_seed(7)
+        generator = torch.Generator().manual_seed(7)
+        losses = [float(train_epoch(step, torch.arange(NODES), 8, generator)) for _ in range(40)]
+        runs.append(weights(step))
+    assert losses[-1] < 0.7 * losses[0]
+    assert torch.equal(*runs)
+
+
+def test_snapshot_restores_in_place() -> None:
+    step = make_step()
+    step(torch.arange(6))
+    before, restore = weights(step), step.snapshot()
+    where = [p.data_ptr() for p in step.model.parameters()]
+    first = step(torch.arange(6, 12))
+    restore()
+    assert torch.equal(weights(step), before)
+    assert where == [p.data_ptr() for p in step.model.parameters()]
+    assert step.optimizer.num_updates == 1
+    assert torch.equal(step(torch.arange(6, 12)), first)
+
+
+def test_amp_stays_close() -> None:
+    plain, amp = make_step(), make_step(amp=True)
+    centres = torch.arange(8)
+    assert float(plain(centres)) == pytest.approx(float(amp(centres)), abs=0.02)
+
+
+def test_padded_rows() -> None:
+    assert padded(torch.arange(4), 2).tolist() == [[0, 1], [2, 3]]
+    assert padded(torch.arange(0), 2).shape == (0, 2)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_captured_equals_eager(compiled: bool) -> None:
+    eager = make_step("cuda", compiled=compiled)
+    replay = CapturedStep(make_step("cuda", compiled=compiled))
+    nodes = torch.arange(NODES, device="cuda")
+    for epoch in range(10):
+        losses = [
+            float(train_epoch(step, nodes, 8, torch.Generator().manual_seed(epoch)))
+            for step in (eager, replay)
+        ]
+        assert losses[0] == pytest.approx(losses[1], abs=1e-3)
+    assert replay.step.optimizer.num_updates == 30
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_captured_dropout_advances_and_can_be_reseeded() -> None:
+    step = CapturedStep(make_step("cuda", dropout=0.5))
+    centres = torch.arange(8, device="cuda")
+    step.step.optimizer.schedule = LinearSchedule(peak=0.0, end=0.0, warmup=0, total=1)  # weights stay
+    torch.cuda.manual_seed(1)
+    first = [float(step(centres)) for _ in range(3)]
+    torch.cuda.manual_seed(1)
+    assert [float(step(centres)) for _ in range(3)] == first
+    assert len(set(first)) == 3
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_cuda_and_cpu_agree_over_ten_steps() -> None:
+    """Issue 5: same loss over ten steps in float32 to 1e-3."""
+    steps = [make_step("cpu"), make_step("cuda")]
+    steps[1].model.load_state_dict(copy.deepcopy(steps[0].model.state_dict()))
+    for start in range(10):
+        centres = (torch.arange(8) + start) % NODES
+        one, other = (float(s(centres.to(s.model.global_nodes.device))) for s in steps)
+        assert one == pytest.approx(other, abs=1e-3)
