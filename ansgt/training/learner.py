@@ -66,7 +66,8 @@ class FullBatchLearner:
         inputs = model_class.prepare(graph, cache, **config.settings)
         inputs["x"] = prepare_features(inputs["x"], config.data.normalize_features, self.device)
         self.inputs = {name: value.to(self.device) for name, value in inputs.items()}
-        self.model = model_class(graph.num_features, graph.num_classes, **config.settings).to(self.device)
+        settings = {**config.settings, **model_class.graph_settings(graph)}
+        self.model = model_class(graph.num_features, graph.num_classes, **settings).to(self.device)
         self.optimizer = _optimizer(config, self.model)
         self.scheduler = _scheduler(config, self.optimizer)
         self.train_nodes = split.train.to(self.device)
