@@ -177,6 +177,6 @@ def added_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tenso
         mask[rows - at.start, rows] = complete[at]
         return mask[None]
 
-    heads_first = (t.transpose(0, 1) for t in (query, key, value))
-    out = full_attention(*heads_first, allowed, dropout).transpose(0, 1)
+    query, key, value = (t.transpose(0, 1) for t in (query, key, value))  # [heads, n, d]
+    out = full_attention(query, key, value, allowed, dropout).transpose(0, 1)
     return out.masked_fill(complete[:, None, None], 0.0)

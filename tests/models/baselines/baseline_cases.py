@@ -40,6 +40,9 @@ def permuted(inputs: Inputs, order: torch.Tensor) -> Inputs:
         dense = value if value.layout == torch.strided else value.to_dense()
         if key.endswith("edge_index"):
             out[key] = rank[value]
+        elif key == "divisions":  # Geom-GCN's blocks on a diagonal, one a division
+            blocks = torch.cat([order + n * part for part in range(len(dense) // n)])
+            out[key] = _like(dense[blocks][:, blocks], value)
         elif dense.shape[:1] != (n,):
             out[key] = value
         elif key not in ("x", "structure") and dense.shape == (n, n):

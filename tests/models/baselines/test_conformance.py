@@ -8,10 +8,10 @@ from torch.nn import functional as F
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.models import NodeModel, resolve_model
+from ansgt.models import MODELS, NodeModel, resolve_model
 from ansgt.storage import DiskCache
 
-FULL_BATCH = ["mlp", "gcn", "gat", "sage", "jknet", "appnp", "gprgnn", "h2gcn", "gt", "san", "graphormer"]
+FULL_BATCH = [name for name in MODELS if name not in ("ansgt", "gophormer")]
 SMALL: dict[str, dict[str, object]] = {
     "gt": {"hidden_channels": 16, "num_eigenvectors": 4},
     "san": {"hidden_channels": 16, "num_eigenvectors": 4},

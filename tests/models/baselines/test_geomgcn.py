@@ -1,0 +1,101 @@
+"""Geom-GCN against sums written out as loops, and the embeddings it stands on."""
+
+import numpy as np
+import pytest
+import torch
+from baseline_cases import build, small_graph
+from scipy.spatial.distance import pdist, squareform
+
+from ansgt.errors import InputError
+from ansgt.graph import Graph
+from ansgt.models.baselines import embedding
+from ansgt.models.baselines.embedding import embed_nodes, isomap, poincare, poincare_distance
+from ansgt.models.baselines.geomgcn import NUM_DIVISIONS, latent_neighbours, quadrants
+from ansgt.storage import DiskCache
+from ansgt.testing import path_graph, power_law_graph
+
+OFF = DiskCache(None)
+
+
+@pytest.mark.parametrize("method", ["isomap", "poincare"])
+def test_geomgcn_equals_loops(method: str) -> None:
+    graph = small_graph()
+    model, inputs = build("geomgcn", graph, hidden_channels=3, embedding=method)
+    z = embed_nodes(graph, method, OFF)
+    near = latent_neighbours(z, graph.adj.nnz).toarray()
+    linked = graph.adj.toarray()
+    degree = 1 + near.sum(1) + linked.sum(1)
+
+    def division(v: int, u: int, latent: bool) -> int:
+        return 1 + 4 * latent + 2 * (z[v, 0] > z[u, 0]) + (z[v, 1] > z[u, 1])
+
+    def layer(h: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        z_h = (h @ weight.T).view(24, NUM_DIVISIONS, -1)
+        out = torch.zeros_like(z_h)
+        for v in range(24):
+            out[v, 0] += z_h[v, 0] / degree[v]
+            for u in range(24):
+                for latent, matrix in ((False, linked), (True, near)):
+                    if matrix[v, u]:
+                        d = division(v, u, latent)
+                        out[v, d] += z_h[u, d] / (degree[v] * degree[u]) ** 0.5
+        return out
+
+    hidden = layer(inputs["x"], model.layers[0].lin.weight).flatten(1).relu()
+    expected = layer(hidden, model.layers[1].lin.weight).mean(1)
+    torch.testing.assert_close(model(inputs), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_quadrants_of_a_path() -> None:
+    z = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 0.0]])
+    parts = [part.toarray() for part in quadrants(path_graph(4).adj, z)]
+    np.testing.assert_array_equal(sum(parts), path_graph(4).adj.toarray())
+    assert parts[0][0, 1] == 1  # z_1 is right of and above z_0
+    assert parts[1][1, 2] == 1  # right, below
+    assert parts[2][2, 1] == 1  # left, above
+    assert parts[3][1, 0] == 1  # left, below
+
+
+def test_latent_neighbours_are_the_nearest_pairs() -> None:
+    z = np.array([[0.0, 0], [1, 0], [3, 0], [3.5, 0]])
+    near = latent_neighbours(z, 4).toarray()
+    assert near[0, 1] == near[1, 0] == near[2, 3] == near[3, 2] == 1
+    assert near.sum() == 4
+    assert latent_neighbours(z, 0).nnz == 0
+
+
+def test_latent_neighbours_of_points_in_one_place_stay_few() -> None:
+    near = latent_neighbours(np.zeros((500, 2)), 1000)
+    assert near.sum(axis=1).mean() <= 2 * 64
+
+
+def test_isomap_of_a_path_is_a_line() -> None:
+    z = isomap(path_graph(6))
+    np.testing.assert_allclose(squareform(pdist(z)), np.abs(np.subtract.outer(range(6), range(6))), atol=1e-4)
+
+
+def test_landmarks_place_a_path_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "MAX_LANDMARKS", 12)
+    z = isomap(path_graph(30))
+    np.testing.assert_allclose(pdist(z[:, 1:])[:5], [1, 2, 3, 4, 5], atol=0.05)
+
+
+def test_poincare_puts_hubs_inside_and_neighbours_near() -> None:
+    graph = power_law_graph(300, mean_degree=4.0)
+    z = torch.from_numpy(poincare(graph))
+    radius, linked = z.norm(dim=1).numpy(), graph.degree > 0
+    assert radius.max() < 1
+    assert radius[np.argsort(-graph.degree)[:30]].mean() < 0.8 * radius[linked].mean()
+    row, col = graph.edge_index
+    other = torch.randint(300, (len(row),), generator=torch.Generator().manual_seed(0))
+    assert poincare_distance(z[row], z[col]).mean() < 0.8 * poincare_distance(z[row], z[other]).mean()
+
+
+def test_embeddings_repeat_and_take_edgeless_graphs() -> None:
+    empty = Graph.from_arrays(torch.eye(5), torch.empty(2, 0, dtype=torch.int64))
+    for name in ("isomap", "poincare"):
+        assert np.isfinite(embed_nodes(empty, name, OFF)).all()
+        graph = small_graph()
+        assert np.array_equal(embed_nodes(graph, name, OFF), embed_nodes(graph, name, OFF))
+    with pytest.raises(InputError, match="Unknown embedding 'struc2vec'; known: isomap, poincare"):
+        embed_nodes(empty, "struc2vec", OFF)
