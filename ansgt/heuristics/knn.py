@@ -1,12 +1,16 @@
 """Nearest neighbours by the cosine of node attributes (section 5.1)."""
 
+from collections.abc import Iterator
+from importlib.util import find_spec
+
 import numpy as np
 import scipy.sparse as sp
 import torch
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.heuristics.base import Heuristic
+from ansgt.heuristics.base import SMALL, Heuristic
+from ansgt.heuristics.ivf import CellIndex, FaissIndex, Index
 from ansgt.heuristics.topk import dense_top_k
 from ansgt.linalg import inverse_or_zero
 from ansgt.storage import DiskCache
@@ -24,8 +28,8 @@ class KNN(Heuristic):
 
     Args:
         k: how many neighbours; ``None`` is the literal all-pairs score.
-        index: "exact" (blocked matmul), "ivf" (our own inverted file), "faiss" (the same by faiss, an extra), or "auto": exact
-            up to 50,000 nodes, then faiss where it is installed, else ivf.
+        index: "exact" (blocked matmul), "ivf" (our own inverted file), "faiss" (the same by faiss, an extra;
+            dense features only), or "auto": exact up to 50,000 nodes, then faiss where it is installed, else ivf.
         num_probes: cells searched per cell of the approximate index; more is slower and closer to exact.
         max_candidates, cache: see `Heuristic`.
 
@@ -58,12 +62,41 @@ class KNN(Heuristic):
 
     def _prepare(self, graph: Graph) -> None:
         self._unit = unit_rows(graph.features)
+        self._index = self._build_index()
 
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
-        limit = min((v for v in (self.k, self.max_candidates) if v is not None), default=None)
-        if limit is None:
+        if self._limit is None:
             return sp.csr_array(np.maximum(_cosines(self._unit, nodes), 0))
-        return _exact_top(self._unit, nodes, limit)
+        k = min(self._limit, self.graph_.num_nodes - 1)
+        if self._index is None:
+            values, columns = _exact_top(self._unit, nodes, k)
+        else:
+            values, columns = self._index.search(nodes, k)
+        return _to_csr(values, columns, self.graph_.num_nodes)
+
+    @property
+    def _limit(self) -> int | None:
+        return min((v for v in (self.k, self.max_candidates) if v is not None), default=None)
+
+    @property
+    def _is_exact(self) -> bool:
+        small = self.graph_.num_nodes <= EXACT_LIMIT
+        return self._limit is None or self.index == "exact" or (self.index == "auto" and small)
+
+    def _build_index(self) -> Index | None:
+        if self._is_exact:
+            return None
+        wants_faiss = self.index == "faiss" or (self.index == "auto" and find_spec("faiss") is not None)
+        if wants_faiss and not sp.issparse(self._unit):
+            return FaissIndex(self._unit, self.num_probes)
+        return CellIndex(self._unit, self.num_probes)
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        """The inverted file goes through its cells, not through blocks of nodes."""
+        if self._is_exact:
+            yield from super()._blocks()
+        else:
+            yield np.arange(self.graph_.num_nodes)
 
 
 def unit_rows(x: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
@@ -84,10 +117,15 @@ def _cosines(unit: np.ndarray | sp.csr_array, nodes: np.ndarray) -> np.ndarray:
     return (torch.from_numpy(unit[nodes]) @ torch.from_numpy(unit).T).numpy()
 
 
-def _exact_top(unit: np.ndarray | sp.csr_array, nodes: np.ndarray, k: int) -> sp.csr_array:
-    n = unit.shape[0]
+def _exact_top(
+    unit: np.ndarray | sp.csr_array, nodes: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     scores = _cosines(unit, nodes)
     scores[np.arange(len(nodes)), nodes] = -2.0  # self never takes one of the k places
-    values, columns = dense_top_k(scores, np.arange(n), k)
-    indptr = np.arange(0, values.size + 1, values.shape[1]) if values.size else np.zeros(len(nodes) + 1)
-    return sp.csr_array((values.ravel(), columns.ravel(), indptr.astype(np.int64)), shape=(len(nodes), n))
+    return dense_top_k(scores, np.arange(unit.shape[0]), k, compiled=unit.shape[0] > SMALL)
+
+
+def _to_csr(values: np.ndarray, columns: np.ndarray, num_nodes: int) -> sp.csr_array:
+    found = columns >= 0
+    indptr = np.concatenate([[0], np.cumsum(found.sum(axis=1))])
+    return sp.csr_array((values[found], columns[found], indptr), shape=(len(values), num_nodes))

@@ -108,10 +108,19 @@ def csr_top_k(matrix: sp.csr_array, k: int) -> sp.csr_array:
     return sp.csr_array((data, indices, out_ptr), shape=matrix.shape)
 
 
-def dense_top_k(scores: np.ndarray, columns: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values and columns [rows, min(k, cols)] of the largest scores; `columns` [cols] names the columns, distinct."""
+def dense_top_k(
+    scores: np.ndarray, columns: np.ndarray, k: int, compiled: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values and columns [rows, min(k, cols)] of the largest scores.
+
+    Args:
+        scores: [rows, cols], float32.
+        columns: names of the columns [cols], distinct integers; without `compiled` ascending.
+        k: how many.
+        compiled: use the numba kernel even if this block alone would not pay for compiling it.
+    """
     k = min(k, scores.shape[1])
-    if scores.size < _JIT_PAYS_DENSE:
+    if scores.size < _JIT_PAYS_DENSE and not compiled:
         order = torch.from_numpy(scores).sort(dim=1, descending=True, stable=True).indices[:, :k].numpy()
         order.sort(axis=1)
         return np.take_along_axis(scores, order, axis=1), columns[order].astype(np.int32)
