@@ -57,7 +57,7 @@ def _run(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return work()
     except InputError as error:
-        err.print(f"[bold red]error:[/] {_escape(str(error))}")
+        err.print(f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         err.print("[bold yellow]interrupted[/]: what was finished is saved; --resume goes on from there.")
@@ -73,8 +73,9 @@ def _run(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _one_line_warnings() -> Any:
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
-        if issubclass(category, UserWarning) and not issubclass(category, FutureWarning):
-            err.print(f"[yellow]warning:[/] {_escape(str(message))}")
+        ours = issubclass(category, UserWarning) and not str(message).startswith("Sparse ")  # torch's beta notices
+        if ours:
+            err.print(f"[yellow]warning:[/] {_escape(str(message))}", soft_wrap=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]

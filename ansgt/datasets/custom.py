@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch_geometric.data import Data
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+from torch_geometric.data.storage import GlobalStorage
 
 from ansgt.errors import InputError
 
@@ -45,7 +47,8 @@ def _from_npz(path: Path) -> Data:
 
 def _from_torch(path: Path) -> Data:
     try:
-        data = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals([DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+            data = torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"Cannot read the graph file {path}: {reason}.") from None

@@ -1,0 +1,128 @@
+"""Every bad input of DESIGN.md section 8 through the command line: one sentence, exit code 2, no traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def ansgt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "ANSGT_CACHE": str(cwd / "cache"), "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(
+        [sys.executable, "-m", "ansgt", *arguments], capture_output=True, text=True, cwd=cwd, env=env
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a good graph and one damaged in each way that can be."""
+    folder = tmp_path_factory.mktemp("bad")
+    good = {
+        "x": np.random.default_rng(0).normal(size=(12, 3)),
+        "edge_index": np.stack([np.arange(11), np.arange(1, 12)]),
+        "y": np.arange(12) % 2,
+    }
+    masks = {f"{part}_mask": np.arange(12) // 4 == i for i, part in enumerate(("train", "val", "test"))}
+    nan = good["x"].copy()
+    nan[3, 1] = np.nan
+    variants = {
+        "good": good,
+        "nan": good | {"x": nan},
+        "inf": good | {"x": np.where(np.isnan(nan), np.inf, nan)},
+        "range": good | {"edge_index": good["edge_index"] + 5},
+        "labels": good | {"y": np.arange(12) % 2 * 2},
+        "shape": good | {"y": np.zeros(5, dtype=int)},
+        "overlap": good | masks | {"val_mask": masks["train_mask"]},
+        "empty": good | masks | {"val_mask": np.zeros(12, dtype=bool)},
+        "partial": {"x": good["x"]},
+    }
+    for name, arrays in variants.items():
+        np.savez(folder / f"{name}.npz", **arrays)
+    (folder / "text.npz").write_text("not a graph")
+    (folder / "broken.yaml").write_text("model: [")
+    (folder / "file").write_text("")
+    return folder
+
+
+TRAIN = ("--model", "mlp", "--device", "cpu", "-o", "epochs=3")
+CASES = {
+    "unknown data set": (("train", "cara", *TRAIN), "Unknown data set 'cara'; known: actor"),
+    "unknown model": (("train", "newman", "--model", "gnc"), "Unknown model 'gnc'; known:"),
+    "unknown split": (
+        ("train", "newman", *TRAIN, "--split", "random"),
+        "Unknown split of data set 'newman' 'random'",
+    ),
+    "absent files": (("train", "cora", *TRAIN, "--root", "nowhere"), "ind.cora.x does not exist"),
+    "absent graph": (("train", "none.npz", *TRAIN), "none.npz does not exist"),
+    "NaN feature": (("train", "nan.npz", *TRAIN), "Field 'x' holds nan at node 3, feature 1"),
+    "infinite feature": (("train", "inf.npz", *TRAIN), "Field 'x' holds inf at node 3"),
+    "edge out of range": (
+        ("train", "range.npz", *TRAIN),
+        "Field 'edge_index' names node 16, but the graph has 12",
+    ),
+    "labels with a gap": (("train", "labels.npz", *TRAIN), "label 1 is missing"),
+    "labels of another length": (("train", "shape.npz", *TRAIN), "Field 'y' must have shape [12]"),
+    "overlapping masks": (("train", "overlap.npz", *TRAIN), "in both train and val"),
+    "an empty mask": (("train", "empty.npz", *TRAIN), "val part of split 'given' is empty"),
+    "missing field": (("train", "partial.npz", *TRAIN), "no field 'edge_index'"),
+    "not a graph": (("train", "text.npz", *TRAIN), "Cannot read the graph file"),
+    "unknown setting": (("train", "newman", *TRAIN, "-o", "speed=3"), "Unknown setting 'speed'"),
+    "wrong type": (("train", "newman", *TRAIN, "-o", "lr=fast"), "must be a number"),
+    "broken settings": (("train", "newman", *TRAIN, "--config", "broken.yaml"), "not valid YAML"),
+    "unknown device": (("train", "newman", "--model", "mlp", "--device", "tpu9"), "device"),
+    "no splits": (("train", "newman", *TRAIN, "--num-splits", "0"), "num_splits must be positive"),
+    "negative seed": (("train", "newman", *TRAIN, "--seed", "-1"), "seed must not be negative"),
+    "resume of nothing": (("train", "newman", *TRAIN, "--resume"), "--resume needs --run-dir"),
+    "unwritable run directory": (
+        ("train", "newman", *TRAIN, "--run-dir", "file/run"),
+        "Cannot create the folder",
+    ),
+    "no such run": (("evaluate", "nowhere"), "run directory nowhere does not exist"),
+    "not a run": (("evaluate", "."), "is not a run directory"),
+    "predict from nothing": (("predict", "nowhere"), "does not exist"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("ANSGT_CACHE", str(place / "cache"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_sentence_and_exit_code_2(case: str) -> None:
+    arguments, message = CASES[case]
+    done = ansgt(*arguments)
+    assert done.exit_code == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert len([line for line in done.stderr.splitlines() if line.startswith("error:")]) == 1
+
+
+def test_usage_errors_exit_with_2_too() -> None:
+    assert ansgt("train").exit_code == 2
+    assert ansgt("fly").exit_code == 2
+    assert ansgt("train", "newman", "--num-splits", "many").exit_code == 2
+
+
+def test_a_truncated_checkpoint(place: Path) -> None:
+    done = ansgt("train", "newman", *TRAIN, "--run-dir", "cut", "--overwrite")
+    assert done.exit_code == 0, done.stderr
+    model = place / "cut" / "split-0" / "model.safetensors"
+    model.write_bytes(model.read_bytes()[:100])
+    done = ansgt("evaluate", "cut", "--device", "cpu")
+    assert done.exit_code == 2
+    assert "is truncated" in done.stderr
+
+
+def test_from_a_checkout_without_installing(place: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "ansgt", "train", "cara"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=env)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: Unknown data set 'cara'")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,71 @@
+"""The verbs of the foundations, as a user calls them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ansgt.cli import VERBS, build_app
+
+QUICK = ["--model", "mlp", "--device", "cpu", "-o", "epochs=5"]
+
+
+def call(*arguments: str) -> dict[str, Any]:
+    """Runs a verb with --json; stdout must be exactly one JSON object."""
+    result = CliRunner().invoke(build_app([arguments[0]]), [*arguments, "--json"])
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_has_help(name: str) -> None:
+    result = CliRunner().invoke(build_app([name]), [name, "--help"])
+    assert result.exit_code == 0
+    assert "--json" in result.stdout or name == "bench"
+
+
+def test_train_evaluate_predict(tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    trained = call("train", "newman", *QUICK, "--num-splits", "2", "--run-dir", run)
+    keys = {"dataset", "model", "split", "num_splits", "test_accuracy", "val_accuracy", "seconds", "run_dir"}
+    assert keys <= set(trained)
+    assert len(trained["test_accuracy"]["per_split"]) == 2
+    assert 0 <= trained["test_accuracy"]["mean"] <= 1
+    evaluated = call("evaluate", run, "--device", "cpu")
+    assert evaluated["matches_record"]
+    assert evaluated["test_accuracy"] == trained["test_accuracy"]
+    for suffix in ("csv", "npz"):
+        target = tmp_path / f"out.{suffix}"
+        assert call("predict", run, "--output", str(target))["num_nodes"] == 128
+    table = np.loadtxt(tmp_path / "out.csv", delimiter=",", skiprows=1)
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert np.allclose(table[:, 3:], arrays["probabilities"], rtol=1e-4, atol=1e-6)
+        assert np.array_equal(table[:, 1], arrays["prediction"])
+
+
+def test_own_graph_by_path(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    x = rng.normal(size=(40, 4)) + 3 * y[:, None]
+    np.savez(tmp_path / "mine.npz", x=x, edge_index=rng.integers(0, 40, (2, 80)), y=y)
+    trained = call("train", str(tmp_path / "mine.npz"), *QUICK, "--run-dir", str(tmp_path / "run"))
+    assert trained["dataset"] == "mine"
+    assert call("evaluate", str(tmp_path / "run"), "--device", "cpu")["matches_record"]
+
+
+def test_human_output_names_the_split_and_the_variant(tmp_path: Path) -> None:
+    arguments = ["train", "newman", *QUICK, "--run-dir", str(tmp_path / "run")]
+    result = CliRunner().invoke(build_app(["train"]), arguments)
+    assert "uniform-60-20-20" in result.stdout
+    assert "homophily 0.75" in result.stdout
+    assert "test accuracy" in result.stdout
+
+
+def test_datasets(root: Path, tmp_path: Path) -> None:
+    rows = {row["name"]: row for row in call("datasets", "--root", str(tmp_path))["datasets"]}
+    assert rows["newman"]["present"]
+    assert not rows["cora"]["present"]
+    assert rows["cora"]["num_nodes"] is None

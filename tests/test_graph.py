@@ -1,0 +1,148 @@
+"""Graph and Split: exact values on tiny graphs, and every check of DESIGN.md section 8."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_geometric.data import Data
+from torch_geometric.utils import coalesce, remove_self_loops, to_undirected
+
+from ansgt.errors import InputError
+from ansgt.graph import Graph, Split
+
+X = torch.eye(4)
+
+
+def test_directed_duplicated_looped_edges_become_a_simple_graph() -> None:
+    edges = torch.tensor([[0, 0, 1, 2, 2, 3], [1, 1, 0, 2, 3, 2]])
+    graph = Graph.from_arrays(X, edges, [0, 0, 1, 1])
+    assert graph.num_edges == 2
+    assert graph.indptr.tolist() == [0, 1, 2, 3, 4]
+    assert graph.indices.tolist() == [1, 0, 3, 2]
+    assert graph.degree.tolist() == [1, 1, 1, 1]
+    assert graph.loops.tolist() == [False, False, True, False]
+    assert graph.edge_index.tolist() == [[0, 1, 2, 3], [1, 0, 3, 2]]
+
+
+def test_homophily_by_hand() -> None:
+    # edges 0-1 (same), 1-2 (different), loop at 2, node 3 isolated
+    graph = Graph.from_arrays(X, torch.tensor([[0, 1, 2], [1, 2, 2]]), [0, 0, 1, 1])
+    assert graph.edge_homophily() == 0.5
+    assert graph.edge_homophily(keep_loops=True) == pytest.approx(2 / 3)
+    assert graph.node_homophily() == pytest.approx((1 + 0.5 + 0.5) / 3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=40))
+def test_same_as_pyg(num_nodes: int, pairs: list[tuple[int, int]]) -> None:
+    pairs = [(a % num_nodes, b % num_nodes) for a, b in pairs]
+    edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).t()
+    graph = Graph.from_arrays(torch.ones(num_nodes, 2), edges)
+    expected, _ = remove_self_loops(coalesce(to_undirected(edges, num_nodes=num_nodes)))
+    assert torch.equal(graph.edge_index, expected)
+    assert (abs(graph.adj - graph.adj.T)).nnz == 0
+
+
+def test_the_callers_data_is_never_changed() -> None:
+    data = Data(
+        x=torch.ones(3, 2, dtype=torch.float64),
+        edge_index=torch.tensor([[0, 1], [1, 1]]),
+        y=torch.tensor([0, 1, 0]),
+    )
+    before = {key: value.clone() for key, value in data.to_dict().items()}
+    graph = Graph.from_data(data)
+    graph.x.mul_(3)
+    assert graph.data is data
+    assert data.x.dtype == torch.float64
+    assert all(torch.equal(before[key], value) for key, value in data.to_dict().items())
+
+
+def test_sparse_features_stay_sparse() -> None:
+    dense = np.array([[0.0, 2.0], [1.0, 0.0]])
+    for x in (sp.csr_matrix(dense), torch.tensor(dense).to_sparse(), torch.tensor(dense).to_sparse_csr()):
+        graph = Graph.from_arrays(x, torch.tensor([[0], [1]]))
+        assert graph.x.layout == torch.sparse_csr
+        assert np.array_equal(graph.features.toarray(), dense)
+
+
+def test_scipy_adjacency_equals_edge_index() -> None:
+    matrix = sp.coo_matrix(([1.0, 5.0, 0.0], ([0, 1, 2], [1, 2, 0])), shape=(4, 4))
+    assert Graph.from_arrays(X, matrix).edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+
+
+def test_content_hash_sees_every_part() -> None:
+    edges = torch.tensor([[0, 1], [1, 2]])
+    base = Graph.from_arrays(X, edges, [0, 1, 0, 1]).content_hash
+    assert base == Graph.from_arrays(X.clone(), edges.flip(0), [0, 1, 0, 1]).content_hash
+    others = [
+        Graph.from_arrays(2 * X, edges, [0, 1, 0, 1]),
+        Graph.from_arrays(X, edges[:, :1], [0, 1, 0, 1]),
+        Graph.from_arrays(X, edges, [1, 0, 0, 1]),
+    ]
+    assert base not in {g.content_hash for g in others}
+
+
+BAD = {
+    "nan feature": (dict(x=[[1.0], [float("nan")]]), "'x' holds nan at node 1, feature 0"),
+    "infinite feature": (dict(x=[[float("inf")], [0.0]]), "'x' holds inf"),
+    "one-dimensional x": (dict(x=[1.0, 2.0]), "'x' must have two dimensions"),
+    "no nodes": (dict(x=np.zeros((0, 3))), "empty"),
+    "edge out of range": (dict(edges=[[0, 5], [1, 0]]), "names node 5, but the graph has 2"),
+    "negative edge": (dict(edges=[[0, -1], [1, 0]]), "names node -1"),
+    "edge shape": (dict(edges=[[0, 1]]), "shape [2, edges]"),
+    "float edges": (dict(edges=[[0.0], [1.0]]), "must hold integers"),
+    "non-square": (dict(edges=sp.csr_matrix(np.ones((2, 3)))), "not square"),
+    "adjacency of another size": (dict(edges=sp.eye(3)), "3 rows but 'x' has 2"),
+    "gap in labels": (dict(y=[0, 2]), "label 1 is missing"),
+    "negative label": (dict(y=[0, -2]), "label -2"),
+    "fractional label": (dict(y=[0.5, 1.0]), "whole numbers"),
+    "too few labels": (dict(y=[0]), "'y' must have shape [2]"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_sentence(case: str) -> None:
+    changes, message = BAD[case]
+    values = {"x": [[1.0], [2.0]], "edges": [[0], [1]], "y": [0, 1]} | changes
+    with pytest.raises(InputError) as caught:
+        Graph.from_arrays(values["x"], values["edges"], values["y"])
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_fields_are_named() -> None:
+    with pytest.raises(InputError, match="'x' is missing"):
+        Graph.from_data(Data(edge_index=torch.zeros(2, 0, dtype=torch.int64)))
+    with pytest.raises(InputError, match="'edge_index' is missing"):
+        Graph.from_data(Data(x=torch.ones(2, 2)))
+
+
+def test_split_refuses_overlap_emptiness_and_repeats() -> None:
+    with pytest.raises(InputError, match="both train and val"):
+        Split(torch.tensor([0, 1]), torch.tensor([1]), torch.tensor([2]), "s")
+    with pytest.raises(InputError, match="both val and test"):
+        Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([1]), "s")
+    with pytest.raises(InputError, match="val part of split 's' is empty"):
+        Split(torch.tensor([0]), torch.tensor([]), torch.tensor([1]), "s")
+    with pytest.raises(InputError, match="twice"):
+        Split(torch.tensor([0, 0]), torch.tensor([1]), torch.tensor([2]), "s")
+
+
+def test_split_checks_against_a_graph() -> None:
+    graph = Graph.from_arrays(X, torch.tensor([[0], [1]]), [0, 1, 0, -1])
+    with pytest.raises(InputError, match="names node 9"):
+        Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([9]), "s").check(graph)
+    with pytest.raises(InputError, match="without a label"):
+        Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([3]), "s").check(graph)
+    with pytest.warns(UserWarning, match=r"no training node of class \[1\]"):
+        Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([2]), "s").check(graph)
+
+
+def test_split_hash_and_majority_share() -> None:
+    one = Split(torch.tensor([1, 0]), torch.tensor([2]), torch.tensor([3, 4]), "a")
+    same = Split(torch.tensor([0, 1]), torch.tensor([2]), torch.tensor([4, 3]), "b")
+    swapped = Split(torch.tensor([0, 1]), torch.tensor([3, 4]), torch.tensor([2]), "a")
+    assert one.hash == same.hash != swapped.hash
+    assert one.majority_share(torch.tensor([0, 0, 0, 1, 1])) == 1.0

@@ -1,0 +1,169 @@
+"""The harness: selection on validation alone, records, resumption bit for bit after kill -9."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ansgt.config import TrainConfig
+from ansgt.datasets import load
+from ansgt.errors import BusyError, InputError
+from ansgt.pipeline import prepare_run, train
+from ansgt.storage import folder_lock
+from ansgt.training import open_run
+from ansgt.training.evaluate import evaluate_run
+from ansgt.training.fit import Selection, run, score
+
+MLP = {"model": "mlp", "device": "cpu", "overrides": ["epochs=15", "hidden_channels=8"]}
+
+
+def record(folder: Path) -> dict[str, Any]:
+    """Everything in a run that must not depend on how often it was interrupted."""
+    content: dict[str, Any] = {}
+    for split in sorted(folder.glob("split-*")):
+        result = json.loads((split / "result.json").read_text())
+        del result["seconds"]
+        content[split.name] = (
+            result,
+            (split / "metrics.jsonl").read_text(),
+            (split / "model.safetensors").read_bytes(),
+        )
+        with np.load(split / "predictions.npz") as arrays:
+            content[split.name] += (arrays["probabilities"].tobytes(),)
+    return content
+
+
+def test_score_by_hand() -> None:
+    probabilities = torch.tensor([[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]])
+    accuracy, loss = score(probabilities, torch.tensor([0, 1, 1]))
+    assert accuracy == pytest.approx(2 / 3)
+    assert loss == pytest.approx(-np.log([0.5, 0.1, 0.8]).mean(), rel=1e-6)
+
+
+class FixedWeights:
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {"w": torch.zeros(1)}
+
+
+def test_selection_prefers_accuracy_then_loss_and_stops() -> None:
+    selection, learner = Selection(), FixedWeights()
+    offers = [(0.5, 1.0), (0.6, 2.0), (0.6, 1.5), (0.6, 1.7), (0.4, 0.1)]
+    for epoch, (accuracy, loss) in enumerate(offers):
+        selection.offer(epoch, accuracy, loss, learner, "accuracy")  # type: ignore[arg-type]
+    assert selection.best_epoch == 2
+    assert not selection.exhausted(4, TrainConfig(patience=3))
+    assert selection.exhausted(5, TrainConfig(patience=3))
+    assert not selection.exhausted(500, TrainConfig(patience=None))
+    by_loss = Selection()
+    for epoch, (accuracy, loss) in enumerate(offers):
+        by_loss.offer(epoch, accuracy, loss, learner, "loss")  # type: ignore[arg-type]
+    assert by_loss.best_epoch == 4
+
+
+def test_run_writes_a_record_that_evaluates_the_same(tmp_path: Path) -> None:
+    summary = train("newman", run_dir=tmp_path / "r", num_splits=2, cache_dir=tmp_path, **MLP)
+    folder = open_run(tmp_path / "r")
+    assert len(folder.results()) == 2
+    assert summary["test_accuracy"]["mean"] == pytest.approx(np.mean(summary["test_accuracy"]["per_split"]))
+    assert summary["test_accuracy"]["std"] == pytest.approx(np.std(summary["test_accuracy"]["per_split"]))
+    rows = folder.metrics(0)
+    assert folder.results()[0]["val_accuracy"] == max(row["val_accuracy"] for row in rows)
+    assert not list((tmp_path / "r").rglob("*.tmp"))
+    again = evaluate_run(tmp_path / "r", device="cpu", cache_dir=tmp_path)
+    assert again["matches_record"]
+    assert again["test_accuracy"] == summary["test_accuracy"]
+
+
+def test_same_seed_same_record_and_the_callers_generator_is_left_alone(tmp_path: Path) -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(1)
+    torch.manual_seed(7)
+    train("newman", run_dir=tmp_path / "a", cache_dir=tmp_path, **MLP)
+    assert torch.equal(torch.rand(1), expected)
+    torch.rand(5)
+    train("newman", run_dir=tmp_path / "b", cache_dir=tmp_path, **MLP)
+    assert record(tmp_path / "a") == record(tmp_path / "b")
+    train("newman", run_dir=tmp_path / "c", cache_dir=tmp_path, seed=1, **MLP)
+    assert record(tmp_path / "a") != record(tmp_path / "c")
+
+
+def test_labels_outside_training_and_validation_never_matter(tmp_path: Path) -> None:
+    """Scrambling every test label changes the test score and nothing else."""
+    data, config = prepare_run("newman", **MLP)
+    run(config, data, tmp_path / "a")
+    split = data.split()
+    data.graph.y[split.test] = (data.graph.y[split.test] + 1) % 4
+    fixed = type(data)(data.name, data.variant, data.graph, "given", {"given": [split]})
+    run(type(config)(**{**config.__dict__, "split": "given"}), fixed, tmp_path / "b")
+    one, other = record(tmp_path / "a")["split-0"], record(tmp_path / "b")["split-0"]
+    assert one[1:] == other[1:]
+    assert one[0]["test_accuracy"] != other[0]["test_accuracy"]
+
+
+def test_directory_rules(tmp_path: Path) -> None:
+    data, config = prepare_run("newman", **MLP)
+    run(config, data, tmp_path / "r")
+    before = record(tmp_path / "r")
+    with pytest.raises(InputError, match="already holds a run"):
+        run(config, data, tmp_path / "r")
+    _, other = prepare_run("newman", "mlp", device="cpu", overrides=["epochs=16"])
+    with pytest.raises(InputError, match=r"other settings \(settings, train\)"):
+        run(other, data, tmp_path / "r", resume=True)
+    with pytest.raises(InputError, match="on other data"):
+        run(config, load("newman", seed=9), tmp_path / "r", resume=True)
+    run(config, data, tmp_path / "r", resume=True)
+    run(config, data, tmp_path / "r", overwrite=True)
+    assert record(tmp_path / "r") == before
+    with folder_lock(tmp_path / "r"), pytest.raises(BusyError):
+        run(config, data, tmp_path / "r", resume=True)
+    with pytest.raises(InputError, match="does not exist"):
+        open_run(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="not a run directory"):
+        open_run(tmp_path)
+
+
+SCRIPT = """
+import sys
+from ansgt.pipeline import prepare_run
+from ansgt.training import run
+overrides = sys.argv[3].split(",")
+data, config = prepare_run("newman", sys.argv[2], device="cpu", num_splits=3, overrides=overrides)
+run(config, data, sys.argv[1], resume=True, checkpoint_seconds=0.0)
+"""
+
+
+def start(folder: Path, model: str, overrides: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder), model, overrides],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.mark.parametrize("model", ["gcn"])
+def test_killed_at_several_moments_ends_bit_identical(tmp_path: Path, model: str) -> None:
+    overrides = "epochs=60,hidden_channels=8,patience=null"
+    assert start(tmp_path / "whole", model, overrides).wait() == 0
+    folder = tmp_path / "killed"
+    kills = 0
+    for moment in (
+        "split-0/checkpoint.safetensors",
+        "split-0/model.safetensors",
+        "split-1/checkpoint.safetensors",
+    ):
+        process = start(folder, model, overrides)
+        while process.poll() is None and not (folder / moment).exists():
+            time.sleep(0.001)
+        time.sleep(0.02 * kills)
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+    assert kills >= 2
+    assert start(folder, model, overrides).wait() == 0
+    assert record(folder) == record(tmp_path / "whole")
