@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ansgt.errors import InputError
+from ansgt.graph import Graph
+from ansgt.heuristics import KNN
+from ansgt.testing import random_graph
+from tests.heuristics.reference import dense_cosine
+
+EDGE = np.array([[0], [1]])
+
+
+def test_by_hand() -> None:
+    x = np.array([[1.0, 0.0], [1.0, 1.0], [3.0, 0.0], [-1.0, 0.0]])
+    rows = KNN(k=2).fit(Graph.from_arrays(x, EDGE)).rows(np.arange(4)).toarray()
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(rows[0], [0, half / (1 + half), 1 / (1 + half), 0], atol=1e-6)
+    np.testing.assert_allclose(rows[3], [0, 0, 0, 0])  # nothing is similar to it
+
+
+def test_default_takes_the_nearest() -> None:
+    graph = random_graph(num_nodes=200)
+    cosine = dense_cosine(graph)
+    np.fill_diagonal(cosine, -2)
+    rows = KNN(k=10).fit(graph).rows(np.arange(200))
+    for i in range(200):
+        found = rows.indices[rows.indptr[i] : rows.indptr[i + 1]]
+        assert set(found) == set(np.argsort(-cosine[i])[:10])
+
+
+def test_sparse_features_give_the_same() -> None:
+    dense = random_graph(num_nodes=80)
+    x = np.maximum(dense.x.numpy(), 0)
+    one, two = (Graph.from_arrays(v, dense.adj) for v in (x, sp.csr_array(x)))
+    rows = [KNN(k=5).fit(graph).rows(np.arange(80)).toarray() for graph in (one, two)]
+    np.testing.assert_allclose(*rows, atol=1e-6)
+
+
+def test_zero_features_have_no_neighbours() -> None:
+    x = np.array([[1.0], [2.0], [0.0]])
+    rows = KNN().fit(Graph.from_arrays(x, EDGE)).rows(np.arange(3)).toarray()
+    np.testing.assert_array_equal(rows, [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+
+
+def test_bad_settings() -> None:
+    graph = random_graph()
+    with pytest.raises(InputError, match="k must be at least 1 or None, not 0"):
+        KNN(k=0).fit(graph)
+    with pytest.raises(InputError, match="Unknown KNN index 'hnsw'"):
+        KNN(index="hnsw").fit(graph)

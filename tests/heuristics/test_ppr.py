@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from ansgt.errors import InputError
+from ansgt.heuristics import PPR
+from ansgt.heuristics.ppr import default_eps
+from ansgt.testing import path_graph, random_graph
+from tests.heuristics.reference import dense_ppr, normalized
+
+
+def test_two_nodes_by_hand() -> None:
+    # from 0 the walk alternates: mass of 1 is c sum (1-c)^odd; it is the only other node
+    np.testing.assert_array_equal(PPR().fit(path_graph(2)).rows(np.array([0])).toarray(), [[0, 1]])
+
+
+def test_direction_is_the_walk_from_the_centre() -> None:
+    """On a star PPR is not symmetric: from a leaf the hub holds most, from the hub every leaf the same."""
+    graph = random_graph(num_nodes=20, mean_degree=3)
+    rows = PPR().fit(graph).rows(np.arange(20)).toarray()
+    np.testing.assert_allclose(rows, normalized(dense_ppr(graph)), atol=1e-7)
+    assert np.abs(rows - normalized(dense_ppr(graph).T)).max() > 1e-3
+
+
+def test_chebyshev_equals_the_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_graph(num_nodes=300, num_isolated=5)
+    monkeypatch.setattr("ansgt.heuristics.ppr.SMALL", 10)
+    rows = PPR(method="exact").fit(graph).rows(np.arange(300)).toarray()
+    np.testing.assert_allclose(rows, normalized(dense_ppr(graph)), atol=1e-7)
+
+
+def test_restart_probability_one_half() -> None:
+    graph = random_graph()
+    rows = PPR(restart_prob=0.5).fit(graph).rows(np.arange(60)).toarray()
+    np.testing.assert_allclose(rows, normalized(dense_ppr(graph, 0.5)), atol=1e-7)
+
+
+def test_push_approaches_exact() -> None:
+    graph = random_graph(num_isolated=3)
+    exact = PPR().fit(graph).rows(np.arange(60)).toarray()
+    errors = [
+        np.abs(PPR(method="push", eps=eps).fit(graph).rows(np.arange(60)).toarray() - exact).sum(axis=1).max()
+        for eps in (1e-2, 1e-4, 1e-6)
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-3
+
+
+def test_settings() -> None:
+    assert default_eps(20_000) < default_eps(200_000)
+    with pytest.raises(InputError, match="restart_prob must be in"):
+        PPR(restart_prob=0.0).fit(path_graph())
+    with pytest.raises(InputError, match="Unknown PPR method 'inverse'"):
+        PPR(method="inverse").fit(path_graph())
+    with pytest.raises(InputError, match="eps must be positive"):
+        PPR(eps=-1).fit(path_graph())

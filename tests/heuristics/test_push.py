@@ -1,0 +1,71 @@
+import numba
+import numpy as np
+import pytest
+
+from ansgt.datasets import load_graph
+from ansgt.heuristics.ppr import _exact_rows, default_eps
+from ansgt.heuristics.push import push_rows
+from ansgt.testing import power_law_graph, random_graph
+from tests.heuristics.reference import dense_ppr
+
+
+@pytest.mark.parametrize("eps", [1e-2, 1e-3, 1e-5])
+def test_error_is_what_the_residual_says(eps: float) -> None:
+    """|pi - estimate|_1 = (1-c) * residual on a graph without isolated nodes, and the residual obeys its own bound."""
+    graph = power_law_graph(400, mean_degree=6)
+    linked = np.flatnonzero(graph.degree > 0)
+    rows, residual = push_rows(graph, linked, 0.15, eps)
+    exact = dense_ppr(graph)[linked]
+    estimate = rows.toarray()
+    off = np.ones_like(exact, dtype=bool)
+    off[np.arange(len(linked)), linked] = False  # the estimate leaves self out
+    error = np.abs(estimate - exact)[off].reshape(len(linked), -1).sum(axis=1)
+    assert np.all(error <= 0.85 * residual + 1e-5)
+    assert np.all(residual <= eps * graph.degree.sum())
+    assert np.all(estimate[off] <= exact[off] + 1e-6)
+
+
+@pytest.mark.parametrize("data", ["cora", "pubmed"])
+def test_recall_at_the_default_setting(data: str, root, cache_dir) -> None:  # noqa: ANN001
+    graph = load_graph(data, root=root, cache_dir=cache_dir)
+    nodes = np.random.default_rng(0).choice(graph.num_nodes, 100, replace=False)
+    eps = default_eps(graph.num_nodes)
+    exact = _exact_rows(graph, nodes, 0.15).toarray()
+    exact[np.arange(100), nodes] = 0
+    push, _ = push_rows(graph, nodes, 0.15, eps, k=64)
+    assert recall(push.toarray(), exact) >= 0.97
+    complete, residual = push_rows(graph, nodes, 0.15, eps)
+    error = np.abs(complete.toarray() - exact).sum(axis=1)
+    assert np.all(error <= 0.85 * residual + 1e-4)
+
+
+def recall(found: np.ndarray, exact: np.ndarray, k: int = 64) -> float:
+    """Share of the k best others that were found; ties at the k-th place count as found."""
+    shares = []
+    for got, true in zip(found, exact, strict=True):
+        kth = np.sort(true)[-k]
+        hits = np.sum((got > 0) & (true >= kth * (1 - 1e-9)) & (true > 0))
+        shares.append(min(hits, k) / max(min(k, np.sum(true > 0)), 1))
+    return float(np.mean(shares))
+
+
+def test_any_number_of_threads() -> None:
+    graph = random_graph(num_nodes=600)
+    one, two = (_with_threads(count, graph) for count in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def _with_threads(count: int, graph) -> np.ndarray:  # noqa: ANN001
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
+    try:
+        return push_rows(graph, np.arange(600), 0.15, 1e-4, k=8)[0].toarray()
+    finally:
+        numba.set_num_threads(before)
+
+
+def test_isolated_node_keeps_nothing() -> None:
+    graph = random_graph(num_isolated=1)
+    rows, residual = push_rows(graph, np.array([59]), 0.15, 1e-4)
+    assert rows.toarray().sum() == 0
+    assert residual[0] == 0
