@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dense_reference import dense_cosine
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics import KNN
 from ansgt.testing import random_graph
-from tests.heuristics.reference import dense_cosine
 
 EDGE = np.array([[0], [1]])
 

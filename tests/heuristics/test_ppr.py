@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from dense_reference import dense_ppr, normalized
 
 from ansgt.errors import InputError
 from ansgt.heuristics import PPR
 from ansgt.heuristics.ppr import default_eps
 from ansgt.testing import path_graph, random_graph
-from tests.heuristics.reference import dense_ppr, normalized
 
 
 def test_two_nodes_by_hand() -> None:

@@ -1,12 +1,12 @@
 import numba
 import numpy as np
 import pytest
+from dense_reference import dense_ppr
 
 from ansgt.datasets import load_graph
 from ansgt.heuristics.ppr import _exact_rows, default_eps
 from ansgt.heuristics.push import push_rows
 from ansgt.testing import power_law_graph, random_graph
-from tests.heuristics.reference import dense_ppr
 
 
 @pytest.mark.parametrize("eps", [1e-2, 1e-3, 1e-5])
@@ -26,7 +26,7 @@ def test_error_is_what_the_residual_says(eps: float) -> None:
 
 
 @pytest.mark.parametrize("data", ["cora", "pubmed"])
-def test_recall_at_the_default_setting(data: str, root, cache_dir) -> None:  # noqa: ANN001
+def test_recall_at_the_default_setting(data: str, root, cache_dir) -> None:
     graph = load_graph(data, root=root, cache_dir=cache_dir)
     nodes = np.random.default_rng(0).choice(graph.num_nodes, 100, replace=False)
     eps = default_eps(graph.num_nodes)
@@ -55,7 +55,7 @@ def test_any_number_of_threads() -> None:
     np.testing.assert_array_equal(one, two)
 
 
-def _with_threads(count: int, graph) -> np.ndarray:  # noqa: ANN001
+def _with_threads(count: int, graph) -> np.ndarray:
     before = numba.get_num_threads()
     numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
     try:

@@ -64,7 +64,9 @@ def test_rows_of_some_nodes(name: str) -> None:
     graph = random_graph(num_isolated=2)
     heuristic = resolve(name).fit(graph)
     nodes = np.array([59, 3, 3, 0])
-    np.testing.assert_array_equal(heuristic.rows(nodes).toarray(), heuristic.rows(np.arange(60)).toarray()[nodes])
+    np.testing.assert_array_equal(
+        heuristic.rows(nodes).toarray(), heuristic.rows(np.arange(60)).toarray()[nodes]
+    )
     assert heuristic.rows(np.array([], dtype=np.int64)).shape == (0, 60)
 
 
@@ -89,7 +91,7 @@ def test_bound_keeps_the_largest(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_second_run_reads_the_cache(name: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN001
+def test_second_run_reads_the_cache(name: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph()
     first = resolve(name, cache=DiskCache(tmp_path)).fit(graph).rows(np.arange(60))
     monkeypatch.setattr(HEURISTICS[name], "_scores", lambda *_: pytest.fail("computed again"))
@@ -97,7 +99,7 @@ def test_second_run_reads_the_cache(name: str, tmp_path, monkeypatch: pytest.Mon
     np.testing.assert_array_equal(first.toarray(), second.toarray())
 
 
-def test_cache_knows_graph_and_settings(tmp_path) -> None:  # noqa: ANN001
+def test_cache_knows_graph_and_settings(tmp_path) -> None:
     cache = DiskCache(tmp_path)
     OneHop(cache=cache).fit(random_graph(seed=0))
     OneHop(cache=cache).fit(random_graph(seed=1))
