@@ -4,7 +4,7 @@ A `Graph` is undirected, unweighted, without self-loops or duplicate edges: G = 
 """
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -110,6 +110,10 @@ class Graph:
         x = self.features
         parts = [x.data, x.indices, x.indptr] if sp.issparse(x) else [x]
         return content_hash(*parts, self.indptr, self.indices, self.y.numpy())
+
+    def with_features(self, x: Tensor) -> "Graph":
+        """The same graph with other features [n, p]."""
+        return replace(self, x=x)
 
     def edge_homophily(self, keep_loops: bool = False) -> float:
         """alpha of section 4: share of edges that join equal labels; with `keep_loops` a loop is one agreeing edge."""

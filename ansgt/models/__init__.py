@@ -6,6 +6,7 @@ from ansgt.errors import unknown_name
 from ansgt.models.base import NodeModel
 
 MODELS: dict[str, str] = {
+    "ansgt": "ansgt.models.ansgt:ANSGT",
     "mlp": "ansgt.models.baselines.mlp:MLP",
     "gcn": "ansgt.models.baselines.gcn:GCN",
     "gat": "ansgt.models.baselines.gat:GAT",

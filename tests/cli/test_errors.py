@@ -4,16 +4,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
+from ansgt.cli import build_app
 
 
-def ansgt(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "ANSGT_CACHE": str(cwd / "cache"), "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(
-        [sys.executable, "-m", "ansgt", *arguments], capture_output=True, text=True, cwd=cwd, env=env
-    )
+def ansgt(*arguments: str) -> Any:
+    return CliRunner().invoke(build_app([arguments[0]]), list(arguments))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,222 @@
+"""Algorithm 1 of the paper: train the transformer, and every T epochs let its attention say which heuristic to trust.
+
+This is the only place where attention flows back to the bandit, as plain tensors.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ansgt.config import RunConfig
+from ansgt.graph import Graph, Split
+from ansgt.models.ansgt import ANSGT
+from ansgt.sampling import Exp4P, reward
+from ansgt.storage import DiskCache
+from ansgt.training.inference import Predictor, Significance
+from ansgt.training.learner import State, prepare_features
+from ansgt.training.optim import LinearSchedule, ScheduledAdamW
+from ansgt.training.settings import SECTION_6_1, AdaptiveSettings
+from ansgt.training.source import INFERENCE_ROUND, SequenceSource, use_amp
+from ansgt.training.steps import CapturedStep, TrainStep, train_epoch
+
+CHUNK = 16_384
+"""Nodes whose sequences are held at a time when many are predicted."""
+
+
+class AdaptiveLearner:
+    """ANS-GT on one split. Only `split.train` enters the loss, the reward and the bandit.
+
+    Args:
+        config: of the run; its `settings` are those of `AdaptiveSettings`.
+        graph: the graph.
+        split: which centres are trained on.
+        cache: for what is computed once per graph.
+    """
+
+    Settings = AdaptiveSettings
+    section_defaults = SECTION_6_1
+
+    def __init__(self, config: RunConfig, graph: Graph, split: Split, cache: DiskCache) -> None:
+        self.settings = AdaptiveSettings(**config.settings).check(graph)
+        self.device = torch.device(config.device)
+        features = prepare_features(graph.x, config.data.normalize_features, self.device)
+        self.graph = graph.with_features(features)
+        seed = config.seed * 1_000 + split.index
+        self.source = SequenceSource(self.graph, self.settings, seed, self.device, cache)
+        self.bandit = Exp4P(
+            self.source.num_arms,
+            p_min=min(self.settings.p_min, 1 / self.source.num_arms),
+            rule=self.settings.bandit_rule,
+            step=self.settings.bandit_step,
+            num_sampled=self.settings.num_sampled,
+            update_period=self.settings.update_period,
+        )
+        self.p = _initial(self.settings, self.bandit)
+        self.model = _model(self.settings, graph).to(self.device)
+        self.optimizer = _optimizer(config, self.model, len(split.train), self.settings.batch_size)
+        self.train_nodes = split.train.to(self.device)
+        self.round = 0
+        self.rows: list[dict[str, Any]] = []
+        self._wire()
+        self._resample()
+
+    def train_epoch(self, epoch: int) -> dict[str, float]:
+        """One turn of Algorithm 1's loop (lines 4-11)."""
+        loss = train_epoch(self.step, self.train_nodes, self.settings.batch_size)
+        redraw = self.settings.redraw_every
+        if (epoch + 1) % self.settings.update_period == 0:
+            if self.settings.sampling == "adaptive":
+                self._update(epoch)
+            self._resample()
+        elif redraw is not None and (epoch + 1) % redraw == 0:
+            self._resample()
+        return {"loss": float(loss)}
+
+    def _update(self, epoch: int) -> None:
+        """Significance of the training centres' nodes -> reward -> weights (lines 6, 9, 10); labels play no part."""
+        s = self.significance(self.train_nodes)
+        counted = self.settings.multiplicity_bias
+        r = reward(self.sampled, s, self.settings.reward, counted).mean()
+        self.bandit.update(r)
+        self.p = self.bandit.probabilities()
+        self.rows.append(
+            {
+                "epoch": epoch,
+                "round": self.round,
+                "heuristics": self.settings.active_heuristics,
+                "rewards": r.tolist(),
+                "weights": self.bandit.weights().tolist(),
+                "probabilities": self.p.tolist(),
+            }
+        )
+
+    def _resample(self) -> None:
+        """psi from p, N nodes for each of S sequences (lines 7, 8), for the training centres."""
+        self.round += 1
+        self.sampled = self.source.fill(self.train_builder, self.train_nodes, self.p, self.round)
+
+    @torch.no_grad()
+    def predict_proba(self, nodes: Tensor) -> Tensor:
+        """Class probabilities averaged over S fresh sequences (section 5.3); they depend on weights, p and seed alone."""
+        parts = [self._predict_chunk(chunk) for chunk in nodes.split(CHUNK)]
+        return torch.cat(parts).cpu() if parts else torch.zeros(0, self.graph.num_classes)
+
+    def _predict_chunk(self, nodes: Tensor) -> Tensor:
+        nodes = nodes.to(self.device)
+        if not self._is_drawn(nodes):
+            shape = None if self._eval_nodes is None else self._eval_nodes.shape
+            self.source.fill(self.eval_builder, nodes, self.p, INFERENCE_ROUND)
+            self._eval_nodes, self._eval_p = nodes.clone(), self.p.clone()
+            if shape != nodes.shape:
+                self._new_predictor()
+        return self.predictor(nodes)
+
+    def _is_drawn(self, nodes: Tensor) -> bool:
+        """Whether the sequences at hand are those of `nodes`, drawn with the present p."""
+        return (
+            self._eval_nodes is not None
+            and torch.equal(self._eval_p, self.p)
+            and self._eval_nodes.shape == nodes.shape
+            and torch.equal(self._eval_nodes, nodes)
+        )
+
+    def _wire(self) -> None:
+        """Connects tables, model and optimizer into the step, eager or captured."""
+        on_cuda = self.device.type == "cuda"
+        self.captured = on_cuda if self.settings.captured is None else self.settings.captured
+        self.train_builder, self.eval_builder = self.source.builder(), self.source.builder()
+        step = TrainStep(
+            self.model,
+            self.optimizer,
+            self.train_builder.batch,
+            amp=use_amp(self.settings, self.device),
+            compiled=self.settings.compiled,
+            label_smoothing=self.settings.label_smoothing,
+        )
+        self.step: TrainStep | CapturedStep = CapturedStep(step) if self.captured else step
+        self.significance = Significance(self.model, self.train_builder.batch)
+        self._eval_nodes: Tensor | None = None
+        self._eval_p = self.p
+        self._new_predictor()
+
+    def _new_predictor(self) -> None:
+        amp = use_amp(self.settings, self.device)
+        self.predictor = Predictor(self.model, self.eval_builder.batch, amp=amp, captured=self.captured)
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(p.numel() for p in self.model.parameters())
+
+    def weights(self) -> dict[str, Tensor]:
+        state = {f"model.{name}": value.detach().clone() for name, value in self.model.state_dict().items()}
+        return {**state, "p": self.p.clone()}
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        state = {name.removeprefix("model."): value for name, value in weights.items() if name != "p"}
+        self.model.load_state_dict(state)
+        self.p = weights["p"].clone()
+
+    def state_dict(self) -> State:
+        return {
+            "weights": self.weights(),
+            "optimizer": self.optimizer.state_dict(),
+            "bandit": self.bandit.state_dict(),
+            "round": self.round,
+            "rows": self.rows,
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        self.load_weights(state["weights"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.bandit.load_state_dict(state["bandit"])
+        self.rows = state["rows"]
+        self.round = state["round"] - 1
+        self._resample()  # the draw of a round is a function of (seed, round, p): nothing else is stored
+
+    def status(self) -> str:
+        """The probabilities of the heuristics, in percent."""
+        names = self.settings.active_heuristics
+        return " ".join(f"{name} {100 * p:.0f}" for name, p in zip(names, self.p.tolist(), strict=True))
+
+    def history(self) -> list[dict[str, Any]]:
+        return self.rows
+
+
+def _initial(settings: AdaptiveSettings, bandit: Exp4P) -> Tensor:
+    if settings.initial is None or len(settings.initial) != bandit.num_arms:
+        return bandit.probabilities()
+    values = torch.tensor(settings.initial, dtype=torch.float64)
+    return values / values.sum()
+
+
+def _model(settings: AdaptiveSettings, graph: Graph) -> ANSGT:
+    return ANSGT(
+        graph.num_features,
+        graph.num_classes,
+        hidden_channels=settings.hidden_channels,
+        num_layers=settings.num_layers,
+        num_heads=settings.num_heads,
+        num_global=settings.num_global,
+        num_proximity=settings.num_proximity,
+        dropout=settings.dropout,
+        attention_dropout=settings.attention_dropout,
+        input_dropout=settings.input_dropout,
+        ffn_multiplier=settings.ffn_multiplier,
+        per_layer_bias=settings.per_layer_bias,
+    )
+
+
+def _optimizer(config: RunConfig, model: ANSGT, num_centres: int, batch_size: int) -> ScheduledAdamW:
+    optim, steps = config.optim, -(-num_centres // batch_size)
+    schedule = LinearSchedule.from_epochs(
+        optim.lr, optim.end_lr, optim.warmup_epochs, config.train.epochs, steps
+    )
+    return ScheduledAdamW(
+        model,
+        schedule,
+        weight_decay=optim.weight_decay,
+        betas=(optim.beta1, optim.beta2),
+        eps=optim.eps,
+        clip_norm=optim.clip_norm,
+    )

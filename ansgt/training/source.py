@@ -1,0 +1,134 @@
+"""`SequenceSource`: from a graph to the sequences of any nodes, on the device.
+
+heuristics -> mixture -> sampler -> (coarse graph, proximity) -> builder -> batches
+"""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ansgt.coarsening import CoarseGraph
+from ansgt.coarsening import resolve as resolve_coarsener
+from ansgt.graph import Graph
+from ansgt.heuristics import resolve as resolve_heuristic
+from ansgt.sampling import Mixture, NodeSampler, SampledNodes
+from ansgt.sequences import SequenceBuilder, SequenceLayout
+from ansgt.sequences.proximity import Proximity
+from ansgt.storage import DiskCache
+from ansgt.training.settings import AdaptiveSettings
+
+EXACT_ROWS = 6_000
+"""Up to this many nodes a heuristic proposes all it has; a larger graph gets `MAX_CANDIDATES`."""
+MAX_CANDIDATES = 256
+INFERENCE_ROUND = 1 << 30
+"""Sequences for prediction are drawn in a round that training never reaches: they are fresh (section 5.3)."""
+
+
+class SequenceSource:
+    """Everything that precedes the transformer.
+
+    Args:
+        graph: the graph, features as the model shall see them.
+        settings: of ANS-GT.
+        seed: of all draws.
+        device: where the tables live.
+        cache: for heuristics and the coarse graph's subspace.
+    """
+
+    def __init__(
+        self, graph: Graph, settings: AdaptiveSettings, seed: int, device: torch.device, cache: DiskCache
+    ) -> None:
+        self.graph = graph
+        self.settings = settings
+        self.heuristics = [
+            resolve_heuristic(name, **_heuristic_settings(name, settings, graph), cache=cache).fit(graph)
+            for name in settings.active_heuristics
+        ]
+        self.mixture = Mixture.from_heuristics(self.heuristics, graph.num_nodes).to(device)
+        self.sampler = NodeSampler(
+            self.mixture,
+            num_sampled=settings.num_sampled,
+            num_sequences=settings.num_augmentations,
+            mode=settings.mode,
+            seed=seed,
+        )
+        self.coarse = _coarse_graph(graph, settings, seed, cache)
+        self.layout = SequenceLayout(settings.num_sampled, settings.num_supernodes, settings.num_global)
+        proximity = Proximity(settings.num_proximity, dtype=_proximity_dtype(settings, device))
+        coarse = self.coarse
+        proximity.fit(
+            graph,
+            None if coarse is None else coarse.adj,
+            None if coarse is None else coarse.assignment,
+            device=device,
+        )
+        encode = "all" if device.type == "cuda" else "auto"
+        self._builder = SequenceBuilder(
+            graph, self.layout, proximity, _CoarseView(coarse, settings), seed=seed, encode=encode
+        )
+
+    @property
+    def num_arms(self) -> int:
+        return len(self.heuristics)
+
+    def builder(self) -> SequenceBuilder:
+        """A builder with tables of its own; features and proximities are shared."""
+        return copy.copy(self._builder)
+
+    def fill(self, builder: SequenceBuilder, nodes: Tensor, p: Tensor, round: int) -> SampledNodes:
+        """Draws sequences for `nodes` and puts them into the builder; in place, so that a captured graph stays valid."""
+        sampled = self.sampler.draw(nodes, p, round)
+        fresh = copy.copy(builder).resample(sampled, round)
+        if not self.settings.multiplicity_bias:
+            fresh.log_count.zero_()
+        for name in ("ids", "mask", "log_count", "phi", "_row", "num_sequences"):
+            new, old = getattr(fresh, name), getattr(builder, name, None)
+            if isinstance(old, Tensor) and isinstance(new, Tensor) and old.shape == new.shape:
+                old.copy_(new)
+            else:
+                setattr(builder, name, new)
+        return sampled
+
+
+class _CoarseView:
+    """The coarse graph with the features that the settings ask for."""
+
+    def __new__(cls, coarse: CoarseGraph | None, settings: AdaptiveSettings) -> Any:
+        return None if coarse is None else super().__new__(cls)
+
+    def __init__(self, coarse: CoarseGraph, settings: AdaptiveSettings) -> None:
+        self.assignment, self.adj = coarse.assignment, coarse.adj
+        self.x = coarse.x if settings.super_features == "paper" else coarse.x_mean
+
+
+def _coarse_graph(
+    graph: Graph, settings: AdaptiveSettings, seed: int, cache: DiskCache
+) -> CoarseGraph | None:
+    if settings.num_supernodes == 0:
+        return None
+    return resolve_coarsener(
+        settings.coarsening_method, rate=settings.coarsening_rate, seed=seed, cache=cache
+    ).fit(graph)
+
+
+def _heuristic_settings(name: str, settings: AdaptiveSettings, graph: Graph) -> dict[str, Any]:
+    limit = settings.max_candidates
+    if limit is None and graph.num_nodes > EXACT_ROWS:
+        limit = MAX_CANDIDATES
+    chosen: dict[str, Any] = {"max_candidates": limit}
+    if name == "ppr":
+        chosen["restart_prob"] = settings.restart_prob
+    if name == "knn":
+        k = settings.num_neighbors
+        chosen["k"] = None if k is None else min(k, graph.num_nodes - 1)
+    return chosen
+
+
+def _proximity_dtype(settings: AdaptiveSettings, device: torch.device) -> torch.dtype:
+    return torch.bfloat16 if use_amp(settings, device) else torch.float32
+
+
+def use_amp(settings: AdaptiveSettings, device: torch.device) -> bool:
+    return device.type == "cuda" if settings.amp is None else settings.amp
