@@ -17,12 +17,13 @@ class Exp4P:
 
     (The paper prints a sum over j in place of w_k, which makes all p_k equal.) Two rules for the weights:
 
-    - ``"step"``: log w_k += step * r_k / sum_j r_j. Only the shares of the rewards count, so that neither the scale of the
-      attention nor N nor the estimator's constant matters: `step` is the change of log-weight of a heuristic that takes the whole
-      reward against one that takes none. With four equal heuristics nothing moves; one paid half as much again as the
-      other three gains 0.9 a update at the default of 8.
-    - ``"paper"``: log w_k += (p_min / 2) (r_k + 1/p_k) sqrt(ln(N / delta) / (K T)), as printed. At its settings this moves weights
-      by under 1 % in ten updates.
+    - ``"step"``: log w_k += step * r_k / sum_j r_j. Only the shares of the rewards count, so that neither the scale
+      of the attention nor N nor the estimator's constant matters: `step` is the change of log-weight of a heuristic
+      that takes the whole reward against one that takes none. With four equal heuristics nothing moves; one paid half as
+      much again as the other three gains 0.9 an update at the default of 8. A share is a ratio of estimates: it wants
+      rewards averaged over some hundred draws (every training centre), or heuristics with a small p_k are under-paid.
+    - ``"paper"``: log w_k += (p_min / 2) (r_k + 1/p_k) sqrt(ln(N / delta) / (K T)), as printed. At its settings this
+      moves weights by under 1 % in ten updates.
 
     Args:
         num_arms: K.

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+import torch
+
+from ansgt.errors import InputError
+from ansgt.heuristics import HEURISTICS, HeuristicLike, OneHop, TwoHop, resolve
+from ansgt.sampling import Mixture
+from ansgt.testing import path_graph, random_graph
+
+P = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
+
+
+def fitted(num_isolated: int = 3) -> list[HeuristicLike]:
+    graph = random_graph(num_isolated=num_isolated)
+    return [resolve(name).fit(graph) for name in HEURISTICS]
+
+
+def scatter(mixture: Mixture, values: torch.Tensor, num_nodes: int) -> np.ndarray:
+    """Candidate table -> dense [rows, n]."""
+    dense = torch.zeros(len(values), num_nodes, dtype=values.dtype)
+    return dense.scatter_add_(1, mixture.candidates.long(), values).numpy()
+
+
+def test_by_hand() -> None:
+    graph = path_graph(3)
+    mixture = Mixture.from_heuristics([OneHop().fit(graph), TwoHop().fit(graph)], 3)
+    assert mixture.candidates.tolist() == [[1, 2], [0, 2], [0, 1]]
+    assert mixture.Q[0, 0].tolist() == [1, 0]
+    psi = mixture.psi(torch.tensor([0.5, 0.5]))
+    two_hop = TwoHop().fit(graph).rows(np.array([0])).toarray()[0]
+    np.testing.assert_allclose(psi[0], [0.5 + two_hop[1] / 2, two_hop[2] / 2], atol=1e-6)
+
+
+def test_psi_equals_the_dense_sum() -> None:
+    heuristics = fitted()
+    mixture = Mixture.from_heuristics(heuristics, 60)
+    dense = [h.rows(np.arange(60)).toarray() for h in heuristics]
+    for k in range(4):
+        np.testing.assert_array_equal(scatter(mixture, mixture.Q[k], 60), dense[k])
+    expected = sum(p * q for p, q in zip(P.numpy(), dense, strict=True))
+    expected /= expected.sum(axis=1, keepdims=True)  # isolated nodes: KNN alone takes the whole
+    np.testing.assert_allclose(scatter(mixture, mixture.psi(P), 60), expected, atol=1e-6)
+
+
+def test_candidates_are_distinct_sorted_and_padded_with_zero_weight() -> None:
+    mixture = Mixture.from_heuristics(fitted(), 60)
+    for row, length in zip(mixture.candidates, mixture.lengths.tolist(), strict=True):
+        assert torch.all(row[1:length] > row[: length - 1])
+        assert torch.all(row[length:] == 0)
+    beyond = torch.arange(mixture.candidates.shape[1]) >= mixture.lengths[:, None]
+    assert torch.all(mixture.Q[:, beyond] == 0)
+
+
+def test_some_centres_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Mixture.from_heuristics(fitted(), 60)
+    monkeypatch.setattr("ansgt.sampling.mixture._BLOCK", 7)
+    part = Mixture.from_heuristics(fitted(), 60, nodes=np.array([40, 3, 59]))
+    nodes = torch.tensor([59, 3, 40])
+    rows = part.rows_of(nodes)
+    assert rows.tolist() == [2, 0, 1]
+    np.testing.assert_array_equal(
+        scatter(part, part.psi(P), 60)[rows], scatter(whole, whole.psi(P), 60)[nodes]
+    )
+
+
+def test_isolated_nodes_without_any_candidate() -> None:
+    graph = random_graph(num_isolated=2)
+    mixture = Mixture.from_heuristics([OneHop().fit(graph)], 60)
+    assert mixture.lengths[-2:].tolist() == [0, 0]
+    assert torch.all(mixture.psi(torch.tensor([1.0]))[-2:] == 0)
+
+
+def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="at least one heuristic"):
+        Mixture.from_heuristics([], 3)
+    monkeypatch.setattr("ansgt.sampling.mixture.MAX_TABLE_BYTES", 10)
+    with pytest.raises(InputError, match="set max_candidates"):
+        Mixture.from_heuristics(fitted(), 60)
