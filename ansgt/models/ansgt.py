@@ -10,7 +10,7 @@ from ansgt.errors import InputError
 from ansgt.models.attention import Kernel, key_bias
 from ansgt.models.dropout import Dropout, dropout
 from ansgt.models.transformer import Transformer
-from ansgt.sequences.batch import SequenceBatch, SequenceLayout, TokenKind
+from ansgt.sequences.batch import SequenceBatch, SequenceLayout
 
 
 class InputProjection(nn.Module):
@@ -177,9 +177,10 @@ class ANSGT(nn.Module):
 
     def _kinds(self, layout: SequenceLayout) -> Tensor:
         """Kind vector of every slot [T, d], built from slices: an index tensor would have to travel to the device."""
+        # in the order of `TokenKind`, which `torch.compile` cannot iterate over
         counts = (1, layout.num_sampled, layout.num_supernodes, layout.num_global)
         kind: Tensor = self.kind  # type: ignore[assignment]
-        return torch.cat([kind[k : k + 1].expand(counts[k], -1) for k in TokenKind])
+        return torch.cat([kind[k : k + 1].expand(count, -1) for k, count in enumerate(counts)])
 
     def _check(self, batch: SequenceBatch) -> None:
         if batch.layout.num_global != self.num_global:

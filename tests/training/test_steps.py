@@ -91,6 +91,16 @@ def test_amp_stays_close() -> None:
     assert float(plain(centres)) == pytest.approx(float(amp(centres)), abs=0.02)
 
 
+def test_compiler_sees_one_graph() -> None:
+    """No graph break and no recompilation: the tracer runs, the code generator does not."""
+    step = make_step()
+    classify = torch.compile(step.model.classify, backend="eager", fullgraph=True, dynamic=False)
+    for start in range(2):
+        b = step.build(torch.arange(8) + start)
+        logits, _ = classify(b.layout, b.x, b.index, b.mask, b.log_count, b.proximity)
+        assert torch.allclose(logits, step.model(b), atol=1e-6)
+
+
 def test_padded_rows() -> None:
     assert padded(torch.arange(4), 2).tolist() == [[0, 1], [2, 3]]
     assert padded(torch.arange(0), 2).shape == (0, 2)
