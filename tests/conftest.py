@@ -1,12 +1,15 @@
 """Shared fixtures: where the real data is, and a cache that no other run has touched."""
 
 import os
-from pathlib import Path
 
-import pytest
-import torch
+# Two test processes share two cores: one thread each, and none that waits by spinning. Before torch and numba load.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-torch.set_num_threads(1)
+from pathlib import Path  # noqa: E402
+
+import pytest  # noqa: E402
 
 
 def data_root() -> Path:

@@ -1,6 +1,7 @@
 """The command line: `ansgt VERB`, one file a verb. Verbs are imported when they are asked for."""
 
 import importlib
+import os
 import sys
 
 import typer
@@ -47,5 +48,8 @@ def _placeholder() -> None:
 
 
 def main() -> None:
+    # Must be set before torch loads OpenMP: threads that wait by spinning make a small step a hundred times slower when
+    # another process uses the same cores.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     asked = [argument for argument in sys.argv[1:] if not argument.startswith("-")][:1]
     build_app(asked)()
