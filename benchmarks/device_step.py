@@ -6,9 +6,9 @@ Synthetic resident tables at Cora's sizes (2,708 nodes + 271 super-nodes, 1,433 
 batch 32); presets as in issue 7. Writes step.json (and profile.txt, kernels of the best variant) to `--out`. A variant
 that fails is recorded with its exception and the others go on; after `--budget` seconds the rest is skipped.
 
-Floor (`ansgt.training.flops`): authors 1.39e10, paper 4.93e10 FLOP a step, i.e. 0.03 and 0.1 ms at 500 TFLOP/s; 48 and 59 MB,
-0.012 ms at 4.8 TB/s. 2.2e9 FLOP of both encode all 2,979 rows. What is above the floor is kernels that are too small and passes
-over activations.
+Floor (`ansgt.training.flops`): authors 1.39e10, paper 4.93e10 FLOP a step, i.e. 0.03 and 0.1 ms at 500 TFLOP/s; 48
+and 59 MB, 0.012 ms at 4.8 TB/s. 2.2e9 FLOP of both encode all 2,979 rows. What is above the floor is kernels that are
+too small and passes over activations.
 """
 
 import argparse

@@ -6,6 +6,7 @@ it, not its size. Three ways to compute the same function are kept: "plain" (mat
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from ansgt.errors import InputError, unknown_name
 from ansgt.models.dropout import dropout as drop
 
-Kernel = Literal["auto", "plain", "sdpa"]
+Kernel = Literal["auto", "plain", "sdpa", "triton"]
 
 
 def plain_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: float = 0.0) -> Tensor:
@@ -47,6 +48,16 @@ def choose_kernel(kernel: Kernel, device: torch.device) -> Kernel:
     return "plain"
 
 
+def _load_triton_kernel() -> Callable[[Tensor, Tensor, int, float], Tensor]:
+    try:
+        from ansgt.models.triton_attention import short_attention
+    except ImportError as error:
+        raise InputError(
+            f"attention='triton' needs the package triton, which is not there ({error})."
+        ) from None
+    return short_attention
+
+
 class MultiHeadAttention(nn.Module):
     """MHA of section 3.2, with d_K = d_V = d / heads.
 
@@ -54,7 +65,7 @@ class MultiHeadAttention(nn.Module):
         hidden_channels: d.
         num_heads: heads; must divide d.
         dropout: on the attention weights, in training.
-        attention: how it is computed: "auto", "plain" or "sdpa".
+        attention: how it is computed: "auto", "plain", "sdpa", or (CUDA alone) "triton".
     """
 
     def __init__(
@@ -68,6 +79,8 @@ class MultiHeadAttention(nn.Module):
         self.num_heads = num_heads
         self.dropout = dropout
         self.attention = attention
+        if attention == "triton":
+            self._short_attention = _load_triton_kernel()
         self.in_proj = nn.Linear(hidden_channels, 3 * hidden_channels)
         self.out_proj = nn.Linear(hidden_channels, hidden_channels)
         nn.init.xavier_uniform_(self.in_proj.weight)
@@ -86,25 +99,27 @@ class MultiHeadAttention(nn.Module):
         Returns:
             [B, Q, d], and mean over heads of A_{1,i} ‖V_i‖ [B, T] (None when not asked for).
         """
-        query, key, value = self._project(h, centre_only)
+        kernel = choose_kernel(self.attention, h.device)
         dropout = self.dropout if self.training else 0.0
-        if choose_kernel(self.attention, h.device) == "sdpa":
+        packed = None if centre_only else self.in_proj(h)  # [B, T, 3d]
+        parts = self._centre_projections(h) if packed is None else packed.chunk(3, dim=-1)
+        query, key, value = (self._split(part) for part in parts)
+        if packed is not None and kernel == "triton":
+            out = self._short_attention(packed, bias, self.num_heads, dropout)
+        elif kernel == "sdpa":
             out = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype), dropout)
         else:
             out = plain_attention(query, key, value, bias, dropout)
-        out = self.out_proj(out.transpose(1, 2).flatten(2))
-        return out, centre_significance(query, key, value, bias) if significance else None
+        if out.ndim == 4:
+            out = out.transpose(1, 2).flatten(2)
+        scores = centre_significance(query, key, value, bias) if significance else None
+        return self.out_proj(out), scores
 
-    def _project(self, h: Tensor, centre_only: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Q [B, H, Q, d_K], K and V [B, H, T, d_K] of tokens h [B, T, d]."""
-        if not centre_only:
-            query, key, value = self.in_proj(h).chunk(3, dim=-1)
-        else:
-            width = h.shape[-1]
-            weight, offset = self.in_proj.weight, self.in_proj.bias
-            query = F.linear(h[:, :1], weight[:width], offset[:width])
-            key, value = F.linear(h, weight[width:], offset[width:]).chunk(2, dim=-1)
-        return self._split(query), self._split(key), self._split(value)
+    def _centre_projections(self, h: Tensor) -> tuple[Tensor, ...]:
+        """Q of the first token [B, 1, d], K and V of all [B, T, d]."""
+        width, weight, offset = h.shape[-1], self.in_proj.weight, self.in_proj.bias
+        query = F.linear(h[:, :1], weight[:width], offset[:width])
+        return (query, *F.linear(h, weight[width:], offset[width:]).chunk(2, dim=-1))
 
     def _split(self, h: Tensor) -> Tensor:
         return h.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # [B, T, d] -> [B, H, T, d_K]
@@ -160,7 +175,9 @@ class AttentionBias(nn.Module):
         pairs = proximity.reshape(batch, rows * length, channels).transpose(1, 2).to(self.weight.dtype)
         # bmm with W repeated, not one matmul: the result is contiguous with the heads in front, and the gradient of W
         # is split over the batch.
-        bias = torch.bmm(self.weight.expand(batch, -1, -1), pairs).view(batch, self.weight.shape[0], rows, length)
+        bias = torch.bmm(self.weight.expand(batch, -1, -1), pairs).view(
+            batch, self.weight.shape[0], rows, length
+        )
         if num_global:
             bias = bias + self._global_pairs(rows, length, num_global)
         return bias + key_bias[:, None, None, :]
