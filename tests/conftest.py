@@ -2,14 +2,13 @@
 
 import os
 
-# Two test processes share two cores: one thread each, and none that waits by spinning. Before torch and numba load.
+# Two test processes share two cores: one thread each, and none that waits by spinning. Set before torch loads.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-from pathlib import Path  # noqa: E402
+from pathlib import Path
 
-import pytest  # noqa: E402
+import pytest
 
 
 def data_root() -> Path:

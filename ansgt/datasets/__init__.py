@@ -308,8 +308,8 @@ def _load_custom(path: Path) -> Dataset:
     graph = Graph.from_data(data, name=path.stem)
     names = ("train_mask", "val_mask", "test_mask")
     if all(getattr(data, name, None) is not None for name in names):
-        return Dataset(path.stem, str(path), graph, "given", {"given": _from_masks(data, "given")})
-    return Dataset(path.stem, str(path), graph, "uniform-60-20-20")
+        return Dataset(path.stem, str(path.resolve()), graph, "given", {"given": _from_masks(data, "given")})
+    return Dataset(path.stem, str(path.resolve()), graph, "uniform-60-20-20")
 
 
 def _load_newman(name: str, homophily: str, options: dict[str, Any]) -> Dataset:

@@ -5,15 +5,20 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
 from ansgt.errors import InputError
+from ansgt.graph import Graph, Split
+from ansgt.storage import write_npz
 
 REQUIRED = ("x", "edge_index", "y")
 OPTIONAL = ("train_mask", "val_mask", "test_mask")
+SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
+"""In place of `x`: a CSR matrix in four arrays."""
 
 
 def load(path: Path) -> Data:
@@ -33,11 +38,31 @@ def load(path: Path) -> Data:
     return data
 
 
+def write_graph(path: Path, graph: Graph, split: Split | None = None) -> None:
+    """Writes a graph (and the masks of a split) as the `.npz` that `load` reads."""
+    x = graph.features
+    if sp.issparse(x):
+        parts = (x.data, x.indices.astype(np.int64), x.indptr.astype(np.int64), np.array(x.shape))
+        arrays = dict(zip(SPARSE, parts, strict=True))
+    else:
+        arrays = {"x": x}
+    loops = np.flatnonzero(graph.loops)
+    edges = np.concatenate([graph.edge_index.numpy(), np.stack([loops, loops])], axis=1)
+    if split is not None:
+        for part in ("train", "val", "test"):
+            arrays[f"{part}_mask"] = np.isin(np.arange(graph.num_nodes), getattr(split, part).numpy())
+    write_npz(path, **arrays, edge_index=edges, y=graph.y.numpy())
+
+
 def _from_npz(path: Path) -> Data:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             known = [key for key in REQUIRED + OPTIONAL if key in arrays.files]
             values = {key: torch.from_numpy(arrays[key]) for key in known}
+            if set(SPARSE) <= set(arrays.files):
+                data, indices, indptr, shape = (arrays[key] for key in SPARSE)
+                csr = (torch.from_numpy(part) for part in (indptr, indices, data))
+                values["x"] = torch.sparse_csr_tensor(*csr, size=tuple(shape.tolist()))
     except (OSError, ValueError, TypeError, zipfile.BadZipFile) as error:
         raise InputError(f"Cannot read the graph file {path}: {error}.") from None
     for key in set(OPTIONAL) & set(values):

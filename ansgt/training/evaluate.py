@@ -30,7 +30,9 @@ def load_run(
     values = folder.config().as_dict() | {"device": resolve_device(device)}
     config = RunConfig.from_dict(values)
     info = folder.info()
-    source = info["variant"] if info["variant"].endswith((".npz", ".pt", ".pth")) else config.dataset
+    own = info["variant"].endswith((".npz", ".pt", ".pth"))
+    # a classifier keeps its graph inside the run directory, so a relative path is relative to that
+    source = str(folder.path / info["variant"]) if own else config.dataset
     dataset = load(source, root, cache_dir=cache_dir)
     if dataset.graph.content_hash != info["data_hash"]:
         raise InputError(f"The data of '{config.dataset}' are not those that {run_dir} was trained on.")
