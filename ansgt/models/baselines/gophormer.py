@@ -1,0 +1,158 @@
+"""Gophormer (Zhao et al., 2021): a transformer over sampled ego-graphs with global nodes and proximity encoding.
+
+It shares the transformer, the sequences and the proximities with ANS-GT; its own are the ego-graph sampler and the
+consistency regularisation. Its learner is in `ansgt/training/gophormer.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit, prange
+from torch import Tensor
+
+from ansgt.errors import InputError
+from ansgt.graph import Graph
+from ansgt.models.ansgt import ANSGT
+from ansgt.sampling.counter import sequence_keys, stream, uniform_scalar
+
+
+class Gophormer(ANSGT):
+    """ANS-GT's transformer without super-nodes and without kind vectors: [centre | ego-graph | global nodes].
+
+    Args:
+        settings: the keywords of `ANSGT`.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, **settings: Any) -> None:
+        super().__init__(in_channels, out_channels, **{"kind_embedding": False, **settings})
+
+
+def consistency_loss(logits: Tensor, num_sequences: int, temperature: float, weight: Tensor) -> Tensor:
+    """Squared distance of a centre's S predictions to their sharpened mean, averaged.
+
+    Args:
+        logits: [b * S, C], centre-major.
+        num_sequences: S.
+        temperature: of the sharpening: mean probabilities to the power 1 / temperature, normalised; no gradient.
+        weight: weight of every centre [b]; 0 for padding.
+    """
+    probabilities = logits.float().softmax(dim=-1).unflatten(0, (-1, num_sequences))  # [b, S, C]
+    mean = probabilities.mean(dim=1, keepdim=True).detach()
+    sharp = (mean.clamp(min=1e-12).log() / temperature).softmax(dim=-1)
+    distance = (probabilities - sharp).square().sum(dim=-1).mean(dim=1)
+    return (distance * weight).sum() / weight.sum().clamp(min=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class EgoNodes:
+    """Sampled ego-graphs of B centres, S each: the fields that `SequenceBuilder.resample` reads.
+
+    Args:
+        nodes: the centres [B], int64.
+        ids: distinct nodes besides the centre [B, S, N], int64; 0 where masked.
+        mask: True where a slot holds a node [B, S, N], bool; real slots come first.
+        count: 1 where a slot holds a node [B, S, N], int64.
+    """
+
+    nodes: Tensor
+    ids: Tensor
+    mask: Tensor
+    count: Tensor
+
+
+class EgoSampler:
+    """GraphSAGE-style ego-graphs: `fanout` distinct neighbours of the centre, `fanout` of each of those, and so on.
+
+    A draw depends on (seed, round, centre, sequence) alone.
+
+    Args:
+        graph: the graph.
+        fanout: neighbours drawn per node; all where it has fewer.
+        depth: hops.
+        num_sequences: S.
+        seed: of all draws.
+        max_nodes: slots of a sequence; None: as many as an ego-graph can fill.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        fanout: int = 5,
+        depth: int = 2,
+        num_sequences: int = 2,
+        seed: int = 0,
+        max_nodes: int | None = None,
+    ) -> None:
+        for name, value in (("fanout", fanout), ("depth", depth), ("num_sequences", num_sequences)):
+            if value < 1:
+                raise InputError(f"Setting {name} must be at least 1, not {value}.")
+        self.graph, self.fanout, self.depth = graph, fanout, depth
+        self.num_sequences, self.seed = num_sequences, seed
+        largest = sum(fanout**hop for hop in range(1, depth + 1))
+        self.num_sampled = max(1, min(largest, graph.num_nodes - 1, max_nodes or largest))
+
+    def draw(self, nodes: Tensor, round: int = 0) -> EgoNodes:
+        """Ego-graphs of the given centres, on their device."""
+        centres = nodes.cpu().to(torch.int64)
+        keys = sequence_keys(stream(self.seed, round), centres, self.num_sequences)
+        shape = (len(centres), self.num_sequences, self.num_sampled)
+        ids = np.zeros(shape, dtype=np.int64)
+        filled = np.zeros(shape[:2], dtype=np.int64)
+        graph = (self.graph.indptr, self.graph.indices)
+        _walk(*graph, centres.numpy(), keys.numpy().view(np.uint64), self.fanout, self.depth, ids, filled)
+        mask = torch.arange(self.num_sampled) < torch.from_numpy(filled)[..., None]
+        moved = (t.to(nodes.device) for t in (centres, torch.from_numpy(ids), mask, mask.long()))
+        return EgoNodes(*moved)
+
+
+@njit(cache=True, parallel=True)
+def _walk(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    centres: np.ndarray,
+    keys: np.ndarray,
+    fanout: int,
+    depth: int,
+    ids: np.ndarray,
+    filled: np.ndarray,
+) -> None:
+    for row in prange(len(centres)):
+        chosen = np.empty(fanout, dtype=np.int64)
+        for s in range(keys.shape[1]):
+            out = ids[row, s]
+            size, start, stop = 0, -1, 0  # the hop being expanded is out[start:stop]; -1 is the centre
+            counter = np.uint64(0)
+            for _ in range(depth):
+                for at in range(start, stop):
+                    node = centres[row] if at < 0 else out[at]
+                    degree = indptr[node + 1] - indptr[node]
+                    take = min(fanout, degree)
+                    for k in range(take):
+                        # Floyd's subset: k-th of `take` distinct positions below `degree`
+                        last = degree - take + k
+                        pick = (
+                            last
+                            if degree == take
+                            else int(uniform_scalar(keys[row, s], counter) * (last + 1))
+                        )
+                        counter += np.uint64(1)
+                        for earlier in range(k):
+                            if chosen[earlier] == pick:
+                                pick = last
+                                break
+                        chosen[k] = pick
+                    for k in range(take):
+                        other = indices[indptr[node] + chosen[k]]
+                        known = other == centres[row] or size == len(out)
+                        for earlier in range(size):
+                            if known or out[earlier] == other:
+                                known = True
+                                break
+                        if not known:
+                            out[size] = other
+                            size += 1
+                start, stop = stop if start >= 0 else 0, size
+            filled[row, s] = size

@@ -1,0 +1,69 @@
+"""Gophormer in the harness: it learns, repeats, resumes, and its prediction does not depend on the company."""
+
+import torch
+
+from ansgt.config import build_config
+from ansgt.graph import Split
+from ansgt.storage import DiskCache
+from ansgt.testing import random_graph
+from ansgt.training import model_defaults, section_defaults
+from ansgt.training.gophormer import GophormerLearner
+
+
+def learner(epochs: int = 30) -> GophormerLearner:
+    graph = random_graph(60, num_features=16, num_isolated=2)
+    nodes = torch.arange(60)
+    split = Split(nodes[:36], nodes[36:48], nodes[48:], name="test")
+    overrides = [
+        "hidden_channels=16",
+        "num_heads=2",
+        "fanout=3",
+        "batch_size=16",
+        f"epochs={epochs}",
+        "lr=0.01",
+    ]
+    config = build_config(
+        "random",
+        "gophormer",
+        "test",
+        model_defaults=model_defaults("gophormer"),
+        section_defaults=section_defaults("gophormer"),
+        overrides=overrides,
+    )
+    torch.manual_seed(0)
+    return GophormerLearner(config, graph, split, DiskCache(None))
+
+
+def train(one: GophormerLearner, epochs: range) -> list[float]:
+    losses = []
+    for epoch in epochs:
+        torch.manual_seed(epoch)
+        losses.append(one.train_epoch(epoch)["loss"])
+    return losses
+
+
+def test_loss_falls() -> None:
+    losses = train(learner(), range(30))
+    assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
+
+
+def test_resumed_training_is_bit_identical() -> None:
+    whole = learner()
+    train(whole, range(4))
+    half = learner()
+    train(half, range(2))
+    other = learner()
+    other.load_state_dict(half.state_dict())
+    train(other, range(2, 4))
+    for name, value in whole.weights().items():
+        assert torch.equal(value, other.weights()[name]), name
+
+
+def test_prediction_repeats_and_does_not_depend_on_the_other_nodes() -> None:
+    one = learner()
+    nodes = torch.arange(60)
+    everybody = one.predict_proba(nodes)
+    torch.testing.assert_close(everybody, one.predict_proba(nodes))
+    torch.testing.assert_close(one.predict_proba(nodes[30:40]), everybody[30:40])
+    torch.testing.assert_close(everybody.sum(dim=1), torch.ones(60))
+    assert one.predict_proba(nodes[:0]).shape == (0, 3)
