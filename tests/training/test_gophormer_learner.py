@@ -21,6 +21,10 @@ def learner(epochs: int = 30) -> GophormerLearner:
         "batch_size=16",
         f"epochs={epochs}",
         "lr=0.01",
+        "dropout=0.0",
+        "input_dropout=0.0",
+        "attention_dropout=0.0",
+        "normalize_features=none",
     ]
     config = build_config(
         "random",
