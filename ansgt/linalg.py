@@ -1,11 +1,16 @@
 """Normalisations, propagation of dense blocks, row top-k: written once, here."""
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from ansgt.graph import Graph
+
+# torch says so once per process, of every CSR tensor; nothing a user of ansgt can act on
+warnings.filterwarnings("ignore", message="Sparse (CSR tensor support is in beta|invariant checks are)")
 
 
 def sym_norm(adj: sp.csr_array, self_loops: bool = True) -> sp.csr_array:
