@@ -23,6 +23,7 @@ ORDER = [
     "training",
     "report",
     "pipeline",
+    "comparison",
     "classifier",
     "benchmarks",
     "cli",

@@ -1,0 +1,97 @@
+"""`ansgt compare`: several models on several data sets, on the same splits, with paired differences."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, err, verb
+
+
+def register(app: typer.Typer) -> None:
+    app.command("compare")(verb(render)(compare))
+
+
+def compare(
+    models: Annotated[str, typer.Option(help="Names of models, separated by commas.")],
+    datasets: Annotated[str, typer.Option(help="Names of data sets, separated by commas.")],
+    root: RootOption = "data",  # type: ignore[assignment]
+    split: Annotated[str, typer.Option(help="The split that every cell uses.")] = "uniform-60-20-20",
+    num_splits: Annotated[int, typer.Option(help="How many repetitions of the split.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seeds the splits, the initialisation and every draw.")] = 0,
+    reference: Annotated[
+        str | None, typer.Option(help="Model the others are compared with (default: the best mean rank).")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
+    workers: Annotated[
+        int | None, typer.Option(help="Cells trained at a time (default: one a CPU core; one on CUDA).")
+    ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option("-o", "--override", metavar="KEY=VALUE", help="Change one setting in every cell."),
+    ] = None,
+    run_dir: Annotated[
+        Path, typer.Option(help="One run directory a cell; finished ones are not trained again.")
+    ] = Path("runs/compare"),
+    cache_dir: CacheOption = None,
+    as_json: JsonFlag = False,
+) -> dict[str, Any]:
+    """Train several models on several data sets with the same splits, and compare them."""
+    from ansgt.comparison import Comparison, write_comparison
+
+    plan = Comparison(
+        models=_names(models),
+        datasets=_names(datasets),
+        split=split,
+        num_splits=num_splits,
+        seed=seed,
+        root=root,
+        run_dir=run_dir,
+        device=device,
+        workers=workers,
+        overrides=tuple(override or ()),
+        cache_dir=cache_dir,
+    )
+    cells = plan.run(lambda cell, done, total: err.print(_line(cell.as_dict(), done, total)))
+    return write_comparison(cells, split, run_dir, reference)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _line(cell: dict[str, Any], done: int, total: int) -> str:
+    what = f"{done}/{total} {cell['model']} on {cell['dataset']}"
+    if cell["error"]:
+        return f"{what}: failed, {cell['error']}".replace("[", r"\[")
+    return f"{what}: {100 * cell['mean']:.2f} ± {100 * cell['std']:.2f}, {cell['seconds']:.0f} s"
+
+
+def render(result: dict[str, Any]) -> None:
+    console = Console(highlight=False)
+    datasets = list(dict.fromkeys(cell["dataset"] for cell in result["cells"]))
+    at = {(cell["model"], cell["dataset"]): cell for cell in result["cells"]}
+    gaps = {(d["model"], d["dataset"]): d for d in result["differences"]}
+    table = Table("model", *datasets, title=f"test accuracy, split {result['split']}")
+    for model in dict.fromkeys(cell["model"] for cell in result["cells"]):
+        table.add_row(model, *(_words(at[model, d], gaps.get((model, d))) for d in datasets))
+    console.print(table)
+    console.print(
+        f"in brackets: paired difference against {result['reference']}; * p < 0.05 after Holm's correction"
+    )
+    for cell in result["cells"]:
+        if cell["error"]:
+            console.print(f"{cell['model']} on {cell['dataset']} failed: {cell['error']}", markup=False)
+    console.print(f"{result['seconds']:.0f} s of training; tables and picture in {result['run_dir']}")
+
+
+def _words(cell: dict[str, Any], gap: dict[str, Any] | None) -> str:
+    if cell["error"]:
+        return "failed"
+    text = f"{100 * cell['mean']:.2f} ± {100 * cell['std']:.2f}"
+    if gap is None:
+        return text
+    star = "*" if gap["p_holm"] is not None and gap["p_holm"] < 0.05 else ""
+    return f"{text} ({100 * gap['mean']:+.2f}{star})"

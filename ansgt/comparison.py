@@ -1,0 +1,178 @@
+"""Models x data sets x the same splits: cells trained by worker processes, each with a run directory of its own."""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ansgt.datasets import load
+from ansgt.errors import InputError, unknown_name
+from ansgt.pipeline import prepare_run
+from ansgt.report.aggregate import Cell, choose_reference, paired_differences
+from ansgt.report.comparison import comparison_csv, comparison_markdown, plot_comparison
+from ansgt.storage import default_cache_dir, make_folder, read_json, write_json, write_text
+from ansgt.training import RunFolder, model_defaults, resolve_device, run
+from ansgt.training.memory import peak_memory
+from ansgt.training.records import summarize
+
+Report = Callable[[Cell, int, int], None]
+"""Called with a finished cell, how many are done, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What to compare, and how.
+
+    Args:
+        models, datasets: names; every pair is a cell.
+        split, num_splits, seed: the same for all cells, so that differences are paired.
+        root, cache_dir: of the data sets.
+        run_dir: holds a run directory a cell, `<dataset>/<model>`; a finished one is read, an unfinished one resumed.
+        device: auto, cpu, cuda or cuda:<number>.
+        workers: cells at a time; by default one a CPU core, each with one thread (small graphs gain nothing from more),
+            or one on CUDA.
+        overrides: `key=value` settings for every cell.
+    """
+
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    split: str
+    num_splits: int = 10
+    seed: int = 0
+    root: Path | str = "data"
+    run_dir: Path | str = "runs/compare"
+    device: str = "auto"
+    workers: int | None = None
+    overrides: tuple[str, ...] = ()
+    cache_dir: Path | str | None = None
+
+    def check(self) -> "Comparison":
+        """Refuses unknown names and missing files before anything is trained."""
+        if not self.models or not self.datasets:
+            raise InputError("--models and --datasets must each name at least one.")
+        if self.num_splits < 1:
+            raise InputError(f"num_splits must be positive, not {self.num_splits}.")
+        for model in self.models:
+            model_defaults(model)
+        for dataset in self.datasets:
+            load(dataset, self.root, cache_dir=self.cache_dir).split(self.split, 0, self.seed)
+        resolve_device(self.device)
+        return self
+
+    def run(self, report: Report | None = None) -> list[Cell]:
+        """Trains what is not there yet; the cells in the order of the names. A cell that fails does not stop the rest."""
+        self.check()
+        make_folder(self.run_dir)
+        pairs = [(model, dataset) for dataset in self.datasets for model in self.models]
+        done: dict[tuple[str, str], Cell] = {}
+        for pair, cell in self._cells(pairs):
+            done[pair] = cell
+            if report is not None:
+                report(cell, len(done), len(pairs))
+        return [done[pair] for pair in pairs]
+
+    def _cells(self, pairs: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Cell]]:
+        workers = min(self.workers or self._default_workers(), len(pairs))
+        if workers <= 1:
+            for pair in pairs:
+                yield pair, train_cell(self, *pair)
+            return
+        context = multiprocessing.get_context("spawn")  # a forked torch may hang in its thread pool
+        with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
+            waiting = {pool.submit(train_cell, self, *pair): pair for pair in pairs}
+            for future in as_completed(waiting):
+                model, dataset = waiting[future]
+                try:
+                    yield (model, dataset), future.result()
+                except Exception as error:  # the worker itself died, e.g. killed for memory
+                    reason = f"the worker process ended: {error}"
+                    yield (model, dataset), Cell(model, dataset, error=reason)
+
+    def _default_workers(self) -> int:
+        if resolve_device(self.device) != "cpu":
+            return 1
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def train_cell(plan: Comparison, model: str, dataset: str) -> Cell:
+    """One cell: trained, resumed or read from its run directory; an error becomes the cell's own."""
+    target = Path(plan.run_dir) / dataset / model
+    try:
+        data, config = prepare_run(
+            dataset,
+            model,
+            root=plan.root,
+            split=plan.split,
+            num_splits=plan.num_splits,
+            seed=plan.seed,
+            device=plan.device,
+            overrides=list(plan.overrides),
+            cache_dir=plan.cache_dir,
+        )
+        folder, known = RunFolder(target), (target / "config.json").exists()
+        trained = not known or len(folder.results()) < plan.num_splits
+        with peak_memory(config.device) as peak:
+            cache = plan.cache_dir or default_cache_dir()
+            run(config, data, target, resume=known, cache_dir=cache)
+        if trained:
+            write_json(target / "memory.json", {"peak_bytes": peak.bytes})
+        return read_cell(folder)
+    except Exception as error:
+        words = (str(error).strip().splitlines() or [""])[0]
+        name = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        return Cell(model, dataset, error=f"{name}{words}", run_dir=str(target))
+
+
+def read_cell(folder: RunFolder) -> Cell:
+    """A finished run directory as a cell; nothing is taken from anywhere else."""
+    config, results = folder.config(), folder.results()
+    test = summarize([r["test_accuracy"] for r in results])
+    memory = folder.path / "memory.json"
+    return Cell(
+        config.model,
+        config.dataset,
+        variant=folder.info()["variant"],
+        per_split=tuple(test["per_split"]),
+        mean=test["mean"],
+        std=test["std"],
+        val_mean=summarize([r["val_accuracy"] for r in results])["mean"],
+        seconds=float(sum(r["seconds"] for r in results)),
+        peak_bytes=read_json(memory)["peak_bytes"] if memory.exists() else None,
+        num_parameters=results[0]["num_parameters"],
+        split_hashes=tuple(r["split_hash"] for r in results),
+        run_dir=str(folder.path),
+    )
+
+
+def write_comparison(
+    cells: list[Cell], split: str, run_dir: Path | str, reference: str | None = None
+) -> dict[str, Any]:
+    """Writes compare.md, .csv, .json and .png into `run_dir`; returns what went into the JSON (DESIGN.md, section 2)."""
+    folder = make_folder(run_dir)
+    if reference is not None and reference not in {cell.model for cell in cells}:
+        raise unknown_name("reference", reference, {cell.model for cell in cells})
+    chosen = reference or choose_reference(cells)
+    differences = paired_differences(cells, chosen)
+    result = {
+        "split": split,
+        "reference": chosen,
+        "cells": [cell.as_dict() for cell in cells],
+        "differences": [difference.as_dict() for difference in differences],
+        "seconds": sum(cell.seconds or 0.0 for cell in cells),
+        "run_dir": str(folder),
+    }
+    write_json(folder / "compare.json", result)
+    write_text(folder / "compare.md", comparison_markdown(cells, differences, split, chosen))
+    write_text(folder / "compare.csv", comparison_csv(cells))
+    plot_comparison(cells, folder / "compare.png", split)
+    return result
+
+
+def _one_thread() -> None:
+    """Workers share the cores between them: threads of one would only wait for those of another."""
+    torch.set_num_threads(1)

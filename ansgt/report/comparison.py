@@ -1,0 +1,131 @@
+"""A comparison as Markdown, CSV and a picture; all of it from cells and differences, which come from records."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ansgt.report.aggregate import Cell, Difference
+from ansgt.report.figures import figure
+
+
+def comparison_markdown(
+    cells: Sequence[Cell], differences: Sequence[Difference], split: str, reference: str
+) -> str:
+    """Accuracies, costs, differences against the reference, and what failed."""
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    models = list(dict.fromkeys(cell.model for cell in cells))
+    at = {(cell.model, cell.dataset): cell for cell in cells}
+    variants = {cell.dataset: cell.variant for cell in cells if cell.variant}
+    head = [f"{d} ({variants[d]})" if d in variants else d for d in datasets]
+    finished = max((len(cell.per_split) for cell in cells), default=0)
+    lines = [
+        f"# Comparison on `{split}`, {finished} splits",
+        "",
+        "Test accuracy in percent, mean ± std over the splits; epochs are selected on validation alone.",
+        "",
+        *_table(["model", *head], [[m, *(_accuracy(at[m, d], cells) for d in datasets)] for m in models]),
+        "",
+        f"## Paired differences against `{reference}`",
+        "",
+        "Percentage points, mean over the splits with its 95 % t interval; p from a paired t-test, Holm-corrected over",
+        "all rows. The splits of one data set overlap, so intervals are somewhat too narrow.",
+        "",
+        *_table(["model", "data set", "difference", "p (Holm)"], [_difference_row(d) for d in differences]),
+        "",
+        "## Cost",
+        "",
+        "Seconds are those of training, summed over the splits.",
+        "",
+        *_table(
+            ["model", "data set", "seconds", "peak memory, MB", "parameters"],
+            [_cost_row(cell) for cell in cells if cell.error is None],
+        ),
+    ]
+    failed = [f"- {cell.model} on {cell.dataset}: {cell.error}" for cell in cells if cell.error]
+    if failed:
+        lines += ["", "## Failed", "", *failed]
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
+
+
+def _row(values: list[str]) -> str:
+    return "| " + " | ".join(values) + " |"
+
+
+def _accuracy(cell: Cell, cells: Sequence[Cell]) -> str:
+    if cell.mean is None or cell.std is None:
+        return "failed"
+    text = f"{100 * cell.mean:.2f} ± {100 * cell.std:.2f}"
+    best = max(other.mean for other in cells if other.dataset == cell.dataset and other.mean is not None)
+    return f"**{text}**" if cell.mean == best else text
+
+
+def _difference_row(d: Difference) -> list[str]:
+    interval = "" if d.low is None or d.high is None else f" [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
+    return [
+        d.model,
+        d.dataset,
+        f"{100 * d.mean:+.2f}{interval}",
+        "-" if d.p_holm is None else f"{d.p_holm:.3g}",
+    ]
+
+
+def _cost_row(cell: Cell) -> list[str]:
+    memory = "-" if cell.peak_bytes is None else f"{cell.peak_bytes / 1e6:.0f}"
+    return [cell.model, cell.dataset, f"{cell.seconds or 0:.1f}", memory, f"{cell.num_parameters:,}"]
+
+
+COLUMNS = (
+    "model",
+    "dataset",
+    "variant",
+    "mean",
+    "std",
+    "val_mean",
+    "seconds",
+    "peak_bytes",
+    "num_parameters",
+    "error",
+)
+
+
+def comparison_csv(cells: Sequence[Cell]) -> str:
+    """One row a cell, the splits' accuracies in columns of their own."""
+    splits = max((len(cell.per_split) for cell in cells), default=0)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*COLUMNS, *(f"split_{i}" for i in range(splits))])
+    for cell in cells:
+        values: list[Any] = [getattr(cell, column) for column in COLUMNS]
+        writer.writerow(["" if v is None else v for v in values] + list(cell.per_split))
+    return out.getvalue()
+
+
+def plot_comparison(cells: Sequence[Cell], path: Path | str, split: str) -> None:
+    """Accuracy of every model, a panel a data set: the splits as dots, the mean as a line."""
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    models = list(dict.fromkeys(cell.model for cell in cells))
+    height = 1.2 + 0.26 * len(models)
+    with figure(path, width=1.2 + 2.6 * len(datasets), height=height, columns=len(datasets)) as axes:
+        for number, (dataset, axis) in enumerate(zip(datasets, np.atleast_1d(axes), strict=True)):
+            for cell in cells:
+                if cell.dataset == dataset and cell.mean is not None:
+                    row = models.index(cell.model)
+                    values = 100 * np.array(cell.per_split)
+                    axis.plot(
+                        values, np.full(len(values), row), "o", color="#3b6fb6", alpha=0.35, markersize=4
+                    )
+                    axis.plot([100 * cell.mean] * 2, [row - 0.32, row + 0.32], color="#1d3557", linewidth=2)
+            axis.set_ylim(len(models) - 0.5, -0.5)
+            axis.set_yticks(range(len(models)), models if number == 0 else [""] * len(models))
+            axis.set_title(dataset)
+            axis.set_xlabel("test accuracy, %")
+            axis.grid(axis="x", alpha=0.3)
+        np.atleast_1d(axes)[0].figure.suptitle(f"split {split}", fontsize=10)
