@@ -4,7 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ansgt.graph import Graph
-from ansgt.heuristics.base import Heuristic
+from ansgt.heuristics.base import SMALL, Heuristic
+from ansgt.heuristics.square import square_top_k
 from ansgt.linalg import gcn_norm
 
 
@@ -35,8 +36,12 @@ class TwoHop(Heuristic):
     array([[0.   , 0.713, 0.287]], dtype=float32)
     """
 
+    block_size = 32_768
+
     def _prepare(self, graph: Graph) -> None:
         self._normalized = gcn_norm(graph)
 
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
+        if self.max_candidates is not None and self.graph_.num_nodes > SMALL:
+            return square_top_k(self._normalized, nodes, self.max_candidates)
         return sp.csr_array(self._normalized[nodes] @ self._normalized)

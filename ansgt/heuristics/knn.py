@@ -42,7 +42,7 @@ class KNN(Heuristic):
 
     def __init__(
         self,
-        k: int | None = 64,
+        k: int | None = 20,
         index: str = "auto",
         num_probes: int = 16,
         max_candidates: int | None = None,
@@ -117,9 +117,7 @@ def _cosines(unit: np.ndarray | sp.csr_array, nodes: np.ndarray) -> np.ndarray:
     return (torch.from_numpy(unit[nodes]) @ torch.from_numpy(unit).T).numpy()
 
 
-def _exact_top(
-    unit: np.ndarray | sp.csr_array, nodes: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _exact_top(unit: np.ndarray | sp.csr_array, nodes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     scores = _cosines(unit, nodes)
     scores[np.arange(len(nodes)), nodes] = -2.0  # self never takes one of the k places
     return dense_top_k(scores, np.arange(unit.shape[0]), k, compiled=unit.shape[0] > SMALL)

@@ -21,7 +21,8 @@ class PPR(Heuristic):
 
     Args:
         restart_prob: c.
-        method: "exact" (dense up to 5,000 nodes, Chebyshev iteration to 1e-9 beyond), "push", or "auto": exact up to 5,000 nodes.
+        method: "exact" (dense up to 5,000 nodes, Chebyshev iteration to 1e-9 beyond), "push", or "auto": exact up to
+            5,000 nodes.
         eps: push threshold; ``None`` takes `default_eps`. The error bound is in `ansgt.heuristics.push`.
         max_candidates, cache: see `Heuristic`.
 
@@ -29,6 +30,8 @@ class PPR(Heuristic):
     >>> PPR().fit(star_graph(4)).rows(np.array([1])).toarray().round(3)
     array([[0.639, 0.   , 0.12 , 0.12 , 0.12 ]], dtype=float32)
     """
+
+    block_size = 32_768
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class PPR(Heuristic):
 
 def default_eps(num_nodes: int) -> float:
     """Push threshold by size: fine where it is cheap (top-64 recall >= 0.97), coarse where a second counts."""
-    return 1e-5 if num_nodes <= 25_000 else 1e-4
+    return 2e-5 if num_nodes <= 25_000 else 2e-4
 
 
 def _exact_rows(graph: Graph, nodes: np.ndarray, restart: float) -> sp.csr_array:

@@ -10,8 +10,8 @@ from ansgt.testing import power_law_graph, random_graph
 
 
 @pytest.mark.parametrize("eps", [1e-2, 1e-3, 1e-5])
-def test_error_is_what_the_residual_says(eps: float) -> None:
-    """|pi - estimate|_1 = (1-c) * residual on a graph without isolated nodes, and the residual obeys its own bound."""
+def test_error_bound(eps: float) -> None:
+    """|pi - estimate|_1 <= 2 (1-c) R, and R obeys its own bound."""
     graph = power_law_graph(400, mean_degree=6)
     linked = np.flatnonzero(graph.degree > 0)
     rows, residual = push_rows(graph, linked, 0.15, eps)
@@ -20,9 +20,9 @@ def test_error_is_what_the_residual_says(eps: float) -> None:
     off = np.ones_like(exact, dtype=bool)
     off[np.arange(len(linked)), linked] = False  # the estimate leaves self out
     error = np.abs(estimate - exact)[off].reshape(len(linked), -1).sum(axis=1)
-    assert np.all(error <= 0.85 * residual + 1e-5)
+    assert np.all(error <= 2 * 0.85 * residual + 1e-5)
     assert np.all(residual <= eps * graph.degree.sum())
-    assert np.all(estimate[off] <= exact[off] + 1e-6)
+    assert error.mean() < 0.85 * residual.mean()  # placing the remainder beats dropping it
 
 
 @pytest.mark.parametrize("data", ["cora", "pubmed"])
@@ -36,7 +36,7 @@ def test_recall_at_the_default_setting(data: str, root, cache_dir) -> None:
     assert recall(push.toarray(), exact) >= 0.97
     complete, residual = push_rows(graph, nodes, 0.15, eps)
     error = np.abs(complete.toarray() - exact).sum(axis=1)
-    assert np.all(error <= 0.85 * residual + 1e-4)
+    assert np.all(error <= 2 * 0.85 * residual + 1e-4)
 
 
 def recall(found: np.ndarray, exact: np.ndarray, k: int = 64) -> float:
