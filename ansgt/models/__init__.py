@@ -37,4 +37,11 @@ def resolve_model(name: str) -> type:
     return getattr(importlib.import_module(module), attribute)
 
 
-__all__ = ["MODELS", "NodeModel", "resolve_model"]
+def __getattr__(name: str) -> type:
+    """`ansgt.models.ANSGT`, imported when asked for."""
+    if name == "ANSGT":
+        return resolve_model("ansgt")
+    raise AttributeError(f"module 'ansgt.models' has no attribute {name!r}")
+
+
+__all__ = ["ANSGT", "MODELS", "NodeModel", "resolve_model"]
