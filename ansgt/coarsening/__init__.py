@@ -2,13 +2,19 @@
 
 from typing import Any
 
+from ansgt.coarsening.algebraic import AlgebraicJC
 from ansgt.coarsening.base import CoarseGraph, Coarsener
+from ansgt.coarsening.communities import Louvain
+from ansgt.coarsening.heavy_edge import HeavyEdge
 from ansgt.coarsening.variation import VariationEdges, VariationNeighborhoods
 from ansgt.errors import unknown_name
 
 COARSENERS: dict[str, type[Coarsener]] = {
     "vn": VariationNeighborhoods,
     "ve": VariationEdges,
+    "jc": AlgebraicJC,
+    "heavy-edge": HeavyEdge,
+    "louvain": Louvain,
 }
 """Name on the command line -> class."""
 
@@ -26,4 +32,14 @@ def resolve(coarsener: str | Coarsener, **settings: Any) -> Coarsener:
     return COARSENERS[str(coarsener).lower()](**settings)
 
 
-__all__ = ["COARSENERS", "CoarseGraph", "Coarsener", "VariationEdges", "VariationNeighborhoods", "resolve"]
+__all__ = [
+    "COARSENERS",
+    "AlgebraicJC",
+    "CoarseGraph",
+    "Coarsener",
+    "HeavyEdge",
+    "Louvain",
+    "VariationEdges",
+    "VariationNeighborhoods",
+    "resolve",
+]

@@ -3,14 +3,17 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-SERIAL_BELOW = 200_000
-"""Stored edges below which starting a second thread costs more than it brings."""
+SERIAL_BELOW = 1_000_000
+"""Steps of work (stored edges times visits) below which a second thread costs more than it brings."""
+
+_allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +52,27 @@ class Stopwatch:
 
 
 @contextmanager
-def steady_threads(num_stored_edges: int) -> Iterator[None]:
-    """One BLAS thread (its sums depend on the number of threads, ours do not), and one numba thread for small graphs."""
+def steady_threads(work: int) -> Iterator[None]:
+    """One BLAS thread (its sums depend on the number of threads, ours do not), and numba threads as `work` deserves."""
     threads = numba.get_num_threads()
+    token = _allowed.set(threads)
     try:
-        if num_stored_edges < SERIAL_BELOW:
-            numba.set_num_threads(1)
-        with _controller().limit(limits=1, user_api="blas"):
+        with _controller().limit(limits=1, user_api="blas"), worker_threads(work):
             yield
     finally:
+        _allowed.reset(token)
         numba.set_num_threads(threads)
+
+
+@contextmanager
+def worker_threads(work: int) -> Iterator[None]:
+    """All numba threads the caller of `steady_threads` had, or one where the work is small."""
+    before = numba.get_num_threads()
+    numba.set_num_threads((_allowed.get() or before) if work >= SERIAL_BELOW else 1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 _known: list[ThreadpoolController] = []

@@ -36,9 +36,9 @@ class Plan:
 
     @property
     def cap(self) -> int:
-        """Largest cluster allowed at first: 20 average ones, at most a quarter of the graph, at least 2 average ones."""
+        """Largest cluster allowed at first: 20 average ones, at most 40 % of the graph, at least 1.5 average ones."""
         n = len(self.label)
-        return int(max(min(20 * self.average, n / 4), 2 * self.average, 2))
+        return int(max(min(20 * self.average, 0.4 * n), 1.5 * self.average, 2))
 
 
 def plan_components(graph: Graph, start: Contracted, target: int, below_components: str, seed: int) -> Plan:
@@ -46,8 +46,8 @@ def plan_components(graph: Graph, start: Contracted, target: int, below_componen
 
     Contraction along edges never leaves a component, so m super-nodes for q > m components takes a decision. With "merge",
     a component smaller than the average super-node (n / m nodes) gets no super-node of its own: such components are
-    grouped into balanced groups of about that size, alike in features, and every other component keeps its fair share. This also
-    happens for m >= q where the many small components would starve the large ones.
+    grouped into balanced groups of about that size, alike in features, and every other component keeps its fair share.
+    This also happens for m >= q where the many small components would starve the large ones.
     """
     n, q = start.num_nodes, start.num_components
     alone = np.arange(n)
@@ -88,7 +88,7 @@ def group_components(
     """
     rng = np.random.default_rng(seed)
     sizes = np.bincount(start.component)
-    features = _component_features(graph, start, rng)[chosen]
+    features = _component_features(graph, start, chosen, rng)
     tie = rng.permutation(len(chosen))
     group = np.full(start.num_components, -1, dtype=np.int64)
     pending = [(np.arange(len(chosen)), num_groups)]
@@ -108,15 +108,19 @@ def group_components(
     return group
 
 
-def _component_features(graph: Graph, start: Contracted, rng: np.random.Generator) -> np.ndarray:
-    """Mean features of each component, of unit length, sketched by a random projection [q, <= SKETCH]."""
-    x = graph.features
+def _component_features(
+    graph: Graph, start: Contracted, chosen: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Mean features of the chosen components, of unit length, sketched by a random projection [chosen, <= SKETCH]."""
+    place = np.full(start.num_components, -1, dtype=np.int64)
+    place[chosen] = np.arange(len(chosen))
+    rows = np.flatnonzero(place[start.component] >= 0)
+    x = graph.features[rows]
     if x.shape[1] > SKETCH:
         x = x @ (rng.standard_normal((x.shape[1], SKETCH)) / np.sqrt(SKETCH)).astype(np.float32)
-    if sp.issparse(x):
-        x = x.toarray()
-    pointer, nodes = group_by_cluster(start.component, start.num_components)
-    means = cluster_means(pointer, nodes, start.size, np.ascontiguousarray(x, dtype=np.float64))
+    dense = np.ascontiguousarray(sp.csr_array(x).toarray() if sp.issparse(x) else x, dtype=np.float64)
+    pointer, nodes = group_by_cluster(place[start.component[rows]], len(chosen))
+    means = cluster_means(pointer, nodes, np.ones(len(rows), dtype=np.int64), dense)
     return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
 
 

@@ -49,6 +49,12 @@ class Contracted:
     def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.indptr, self.indices, self.weights
 
+    def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Both ends of every edge, each edge once, and which stored entries those are (a mask)."""
+        row = np.repeat(np.arange(self.num_nodes), np.diff(self.indptr))
+        once = row < self.indices
+        return row[once], self.indices[once], once
+
     def contract(self, label: np.ndarray, count: int) -> "Contracted":
         """Merges nodes of equal label (0..count-1); components that a label joins become one."""
         indptr, indices, weights = contract_csr(*self.csr, label, count, False)

@@ -1,9 +1,11 @@
 """The smallest non-zero eigenpairs of a graph Laplacian, by LOBPCG started from coarser and coarser copies of the graph.
 
-Plain LOBPCG needs dozens of iterations to see the smooth vectors that live on long paths. A cascade sees them at once: aggregate
-nodes in pairs down to a few hundred, iterate there at almost no cost, carry the vectors up, correct with a few iterations a level.
+Plain LOBPCG needs dozens of iterations to see the smooth vectors that live on long paths. A cascade sees them at once:
+aggregate nodes in pairs down to a few hundred, iterate there at almost no cost, carry the vectors up, and correct them with
+a few iterations a level.
 
-On a contracted graph the operator is S^(-1/2) L S^(-1/2) = PᵀLP, S the cluster sizes, so that all levels approximate one spectrum.
+On a contracted graph the operator is S^(-1/2) L S^(-1/2) = PᵀLP, S the cluster sizes, so that all levels approximate
+one spectrum.
 """
 
 import numpy as np
@@ -32,7 +34,7 @@ def smallest_eigenpairs(
     if k == 0:
         return np.zeros(0), np.zeros((graph.num_nodes, 0))
     if graph.num_nodes <= 5 * k:
-        return _dense(graph, k)
+        return dense_eigenpairs(graph, k)
     rng = np.random.default_rng(seed)
     levels, labels = _cascade(graph, max(coarsest, 5 * k), rng)
     block = rng.standard_normal((levels[-1].num_nodes, k))
@@ -43,10 +45,38 @@ def smallest_eigenpairs(
     return values, block
 
 
+def converged_eigenpairs(
+    graph: Contracted, k: int, tolerance: float, seed: int = 0, guard: int = 8, dense_below: int = 1500
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `smallest_eigenpairs`, iterated to `tolerance` and checked for missed eigenvalues.
+
+    A vector that lives on a few nodes can be invisible at the coarser levels. So fresh random vectors are added to the
+    found ones and iterated until they turn up nothing new.
+    """
+    k = min(k, graph.num_nodes - graph.num_components)
+    if graph.num_nodes <= max(dense_below, 2 * (k + guard)):
+        return dense_eigenpairs(graph, k)
+    rng = np.random.default_rng(seed)
+    values, block = smallest_eigenpairs(graph, k, 10, tolerance, seed=seed)
+    for _ in range(10):
+        trial = np.hstack([block, rng.standard_normal((graph.num_nodes, guard))])
+        _, trial = lobpcg(graph, trial, 20)
+        found, trial = lobpcg(graph, trial, 200, tolerance, wanted=k)
+        settled = np.allclose(values, found[:k], rtol=tolerance)
+        values, block = found[:k], np.ascontiguousarray(trial[:, :k])
+        if settled:
+            break
+    return values, block
+
+
 def lobpcg(
-    graph: Contracted, block: np.ndarray, iterations: int, tolerance: float = 0.0
+    graph: Contracted, block: np.ndarray, iterations: int, tolerance: float = 0.0, wanted: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Block conjugate gradients for the smallest eigenpairs (Knyazev 2001), Jacobi preconditioner, kernel projected out.
+
+    Args:
+        block: start vectors [n, k].
+        tolerance: stop once the first `wanted` residuals (default: all k) are below it, relative to their eigenvalues.
 
     Returns:
         Ritz values [k], increasing, and Ritz vectors [n, k].
@@ -63,7 +93,7 @@ def lobpcg(
     width = 2 * k
     for _ in range(iterations):
         residual = image[:, :k] - basis[:, :k] * values
-        if tolerance and np.all(np.linalg.norm(residual, axis=0) <= tolerance * values):
+        if tolerance and np.all(np.linalg.norm(residual, axis=0)[:wanted] <= tolerance * values[:wanted]):
             break
         residual /= diagonal[:, None]
         step = project_kernel(graph.component, graph.num_components, root, residual)
@@ -98,8 +128,11 @@ def _with_direction(mix: np.ndarray, k: int) -> np.ndarray:
     return np.hstack([mix, direction])
 
 
-def _dense(graph: Contracted, k: int) -> tuple[np.ndarray, np.ndarray]:
+def dense_eigenpairs(graph: Contracted, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same by LAPACK, for small graphs; exact."""
     n = graph.num_nodes
+    if k == 0:
+        return np.zeros(0), np.zeros((n, 0))
     inverse = 1.0 / np.sqrt(graph.size.astype(np.float64))
     matrix = apply_laplacian(*graph.csr, graph.degree, inverse, np.eye(n))
     q = graph.num_components

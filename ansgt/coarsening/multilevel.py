@@ -64,7 +64,7 @@ class Multilevel(Coarsener):
                         f"no two of the {level.num_nodes} clusters left are within two hops of each other"
                     )
                     break
-                cap = min(2 * cap, len(assignment))  # only now may a cluster grow beyond its share
+                cap = min(cap + cap // 3 + 1, len(assignment))  # only now may a cluster grow beyond its share
                 continue
             label, count = relabel(label)
             vectors = level.average(vectors, label, count)

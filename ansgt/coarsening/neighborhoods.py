@@ -162,8 +162,8 @@ def select_neighborhoods(
 ) -> tuple[np.ndarray, int]:
     """Greedy choice of disjoint sets, cheapest first, until `budget` nodes are saved or no set is left.
 
-    A set that lost members to another is costed again and goes back into the heap. A set over `cap`, or over what is left of the
-    budget, keeps the members nearest to its centre.
+    A set that lost members to another is costed again and goes back into the heap. A set over `cap`, or over what is left
+    of the budget, keeps the members nearest to its centre.
 
     Returns:
         label [n] (a node's own index, or that of its set's first member) and the number of nodes saved.

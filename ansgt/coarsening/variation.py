@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ansgt.coarsening.clustering import worker_threads
 from ansgt.coarsening.contraction import Contracted
 from ansgt.coarsening.eigen import apply_laplacian
 from ansgt.coarsening.matching import greedy_matching
@@ -66,7 +67,9 @@ class VariationNeighborhoods(LocalVariation):
     ) -> tuple[np.ndarray, int]:
         variation = edge_variation(*level.csr, vectors)
         about = (*level.csr, level.degree, level.size, vectors, variation)
-        costs = neighborhood_costs(*about, cap)
+        neighbors = np.diff(level.indptr)
+        with worker_threads(int(neighbors @ neighbors)):
+            costs = neighborhood_costs(*about, cap)
         return select_neighborhoods(*about, costs, rng.permutation(level.num_nodes), budget, cap)
 
 
@@ -82,9 +85,8 @@ class VariationEdges(LocalVariation):
     def merge(
         self, level: Contracted, vectors: np.ndarray, budget: int, cap: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
-        row = np.repeat(np.arange(level.num_nodes), np.diff(level.indptr))
-        once = row < level.indices
-        row, col, weight = row[once], level.indices[once], level.weights[once]
+        row, col, once = level.edges()
+        weight = level.weights[once]
         spread = edge_variation(*level.csr, vectors)[once] / weight
         share = level.size[col] / (level.size[row] + level.size[col])
         outer = (level.degree[row] - weight) * share**2 + (level.degree[col] - weight) * (1 - share) ** 2
