@@ -9,10 +9,13 @@ Prints and stores the largest difference of the loss over the steps; issue 5 ask
 import argparse
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from ansgt.pipeline import prepare_run
 from ansgt.storage import DiskCache

@@ -1,0 +1,143 @@
+"""Random search of ANS-GT's settings, on validation alone, several trials at a time on one device.
+
+    python benchmarks/search_ansgt.py --root DATA --seconds 400 --workers 8 --trials 24 --out $OUT
+
+The same budget for every data set: `--trials` settings drawn from SPACE with a fixed seed (the first is the shipped
+setting), each trained on splits 0 and 1 of uniform-60-20-20. A line of search_ansgt.jsonl is one trained split: its
+settings, validation accuracy and seconds. Test accuracy is never computed into it. Trials go round-robin over the data sets, so
+that running out of time costs every data set the same.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+DATASETS = ("cora", "citeseer", "chameleon", "squirrel", "actor", "texas", "cornell", "wisconsin", "pubmed")
+SPACE: dict[str, list[Any]] = {
+    "lr": [2e-4, 5e-4, 1e-3],
+    "weight_decay": [0.01, 0.1],
+    "normalize_features": ["none", "row"],
+    "input_dropout": [0.2, 0.5, 0.7],
+    "dropout": [0.2, 0.5],
+    "attention_dropout": [0.1, 0.4],
+    "num_layers": [1, 2, 3],
+    "num_sampled": [10, 20],
+    "num_supernodes": [0, 3],
+    "coarsening_rate": [0.01, 0.1],
+    "super_features": ["paper", "mean"],
+    "mode": ["distinct", "without"],
+    "multiplicity_bias": [True, False],
+    "bandit_step": [4.0, 16.0, 40.0],
+    "update_period": [5, 10],
+    "label_smoothing": [0.0, 0.1],
+}
+FIXED = {"num_augmentations": 4}
+EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}
+
+
+def trials(dataset: str, count: int) -> list[dict[str, Any]]:
+    """The shipped setting, then draws from SPACE; the same for every data set but for their number of epochs."""
+    rng = random.Random(0)
+    drawn = [{name: rng.choice(values) for name, values in SPACE.items()} for _ in range(count - 1)]
+    epochs = {"epochs": EPOCHS.get(dataset, 50), "patience": 25, "warmup_epochs": 4}
+    return [{**FIXED, **epochs, **trial} for trial in ({}, *drawn)]
+
+
+def run_trial(task: tuple[str, int, int, dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
+    from ansgt.pipeline import prepare_run
+    from ansgt.storage import DiskCache
+    from ansgt.training.fit import train_split
+
+    dataset, number, index, settings = task
+    overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    record = {"dataset": dataset, "trial": number, "split": index, "settings": settings}
+    started = time.perf_counter()
+    try:
+        shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
+        data, config = prepare_run(dataset, "ansgt", overrides=overrides, **shared)
+        split = data.split("uniform-60-20-20", index, 0)
+        with tempfile.TemporaryDirectory() as folder:
+            learner = train_split(
+                config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9
+            )
+            result = json.loads((Path(folder) / "result.json").read_text())
+        for key in ("val_accuracy", "val_loss", "best_epoch", "epochs_run"):
+            record[key] = result[key]
+        record["p"] = [round(p, 4) for p in learner.p.tolist()]
+    except Exception as error:
+        record["error"] = f"{type(error).__name__}: {error}"
+        traceback.print_exc()
+    record["seconds"] = time.perf_counter() - started
+    return record
+
+
+def worker(tasks: Any, results: Any, options: argparse.Namespace, deadline: float) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    while time.time() < deadline:
+        try:
+            task = tasks.get_nowait()
+        except Exception:
+            break
+        results.put(run_trial(task, options))
+    results.put(None)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", default="data")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--datasets", default=",".join(DATASETS))
+    parser.add_argument("--trials", type=int, default=24)
+    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=400)
+    parser.add_argument("--cache", default="/tmp/ansgt-cache")
+    parser.add_argument("--out", default=os.environ.get("OUT", "."))
+    options = parser.parse_args()
+    deadline = time.time() + options.seconds
+    context = multiprocessing.get_context("spawn")
+    tasks, results = context.Queue(), context.Queue()
+    names = options.datasets.split(",")
+    for number in range(options.trials):
+        for name in names:
+            for index in range(options.splits):
+                tasks.put((name, number, index, trials(name, options.trials)[number]))
+    time.sleep(0.5)
+    pool = [
+        context.Process(target=worker, args=(tasks, results, options, deadline))
+        for _ in range(options.workers)
+    ]
+    for process in pool:
+        process.start()
+    alive, done = len(pool), 0
+    with (Path(options.out) / "search_ansgt.jsonl").open("w") as log:
+        while alive and time.time() < deadline + 45:
+            try:
+                record = results.get(timeout=5)
+            except Exception:
+                continue
+            if record is None:
+                alive -= 1
+                continue
+            done += 1
+            log.write(json.dumps(record) + "\n")
+            log.flush()
+    for process in pool:
+        process.kill()
+    print(f"{done} runs in {options.seconds + time.time() - deadline:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
