@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import Kernel, key_bias
+from ansgt.models.attention import Kernel, as_operand, key_bias
 from ansgt.models.dropout import Dropout, dropout
 from ansgt.models.transformer import Transformer
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
@@ -33,7 +33,7 @@ class InputProjection(nn.Module):
         """[U, p], dense or sparse CSR -> [U, d]."""
         if x.layout == torch.strided:
             x = dropout(x, self.dropout, self.training)
-            return F.linear(x.to(self.weight.dtype), self.weight.t(), self.bias)
+            return F.linear(as_operand(x, self.weight), self.weight.t(), self.bias)
         # A row of a sparse product is a weighted sum of rows of W: an embedding bag. Unlike `csr @ dense` its gradient
         # does not depend on MKL, and it is the same bit for bit from run to run.
         values = dropout(x.values(), self.dropout, self.training).to(self.weight.dtype)

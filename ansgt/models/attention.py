@@ -172,7 +172,7 @@ class AttentionBias(nn.Module):
         if centre_only:
             proximity = proximity[:, :1]
         batch, rows, length, channels = proximity.shape
-        pairs = proximity.reshape(batch, rows * length, channels).transpose(1, 2).to(self.weight.dtype)
+        pairs = as_operand(proximity.reshape(batch, rows * length, channels).transpose(1, 2), self.weight)
         # bmm with W repeated, not one matmul: the result is contiguous with the heads in front, and the gradient of W
         # is split over the batch.
         bias = torch.bmm(self.weight.expand(batch, -1, -1), pairs).view(
@@ -189,6 +189,11 @@ class AttentionBias(nn.Module):
         from_global = ~is_global & is_global[:rows, None]
         masks = torch.stack([to_global, from_global]).flatten(1).to(self.global_bias.dtype)
         return (self.global_bias @ masks).view(-1, rows, length)
+
+
+def as_operand(x: Tensor, weight: Tensor) -> Tensor:
+    """`x` in the dtype of `weight`, for a product of both; under autocast as it is, since the product casts both itself."""
+    return x if torch.is_autocast_enabled(x.device.type) else x.to(weight.dtype)
 
 
 def key_bias(mask: Tensor, log_count: Tensor) -> Tensor:

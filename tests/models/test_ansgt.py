@@ -167,13 +167,24 @@ def test_sparse_features_equal_dense() -> None:
     assert torch.allclose(model(replace(batch, x=batch.x.to_sparse_csr())), model(batch), atol=1e-5)
 
 
+@pytest.mark.parametrize("amp", [False, True])
+def test_tables_may_be_half_precision(amp: bool) -> None:
+    """A table of bfloat16 features and proximities serves a float32 model, with and without autocast."""
+    model, batch = make_model(), make_batch()
+    exact = replace(batch, x=batch.x.bfloat16().float(), proximity=batch.proximity.bfloat16().float())
+    half = replace(batch, x=batch.x.bfloat16(), proximity=batch.proximity.bfloat16())
+    with torch.autocast("cpu", torch.bfloat16, enabled=amp):
+        out = model(half)
+    assert torch.allclose(out.float(), model(exact), atol=0.05 if amp else 1e-6)
+
+
 def test_input_dropout_acts_on_entries() -> None:
     layer = InputProjection(1000, 1, dropout=0.5)
     torch.nn.init.ones_(layer.weight)
     for x in (torch.ones(50, 1000), torch.ones(50, 1000).to_sparse_csr()):
         out = layer(x)
-        assert abs(float(out.mean()) - 1000) < 20
-        assert float(out.std()) > 10
+        assert abs(out.mean().item() - 1000) < 20
+        assert out.std().item() > 10
         assert torch.allclose(layer.eval()(x), torch.full((50, 1), 1000.0))
         layer.train()
 
