@@ -40,7 +40,10 @@ def compare(
 ) -> dict[str, Any]:
     """Train several models on several data sets with the same splits, and compare them."""
     from ansgt.comparison import Comparison, write_comparison
+    from ansgt.errors import unknown_name
 
+    if reference is not None and reference not in _names(models):
+        raise unknown_name("reference", reference, _names(models))
     plan = Comparison(
         models=_names(models),
         datasets=_names(datasets),
