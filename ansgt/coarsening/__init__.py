@@ -8,6 +8,7 @@ from ansgt.coarsening.communities import Louvain
 from ansgt.coarsening.heavy_edge import HeavyEdge
 from ansgt.coarsening.variation import VariationEdges, VariationNeighborhoods
 from ansgt.errors import unknown_name
+from ansgt.testing import random_graph
 
 COARSENERS: dict[str, type[Coarsener]] = {
     "vn": VariationNeighborhoods,
@@ -32,6 +33,11 @@ def resolve(coarsener: str | Coarsener, **settings: Any) -> Coarsener:
     return COARSENERS[str(coarsener).lower()](**settings)
 
 
+def warm_up(coarsener: Coarsener) -> None:
+    """Compiles a coarsener's kernels, or loads them from numba's cache, so that a timed `fit` is only work."""
+    type(coarsener)(rate=0.1, seed=0).fit(random_graph(600, num_isolated=100))
+
+
 __all__ = [
     "COARSENERS",
     "AlgebraicJC",
@@ -42,4 +48,5 @@ __all__ = [
     "VariationEdges",
     "VariationNeighborhoods",
     "resolve",
+    "warm_up",
 ]
