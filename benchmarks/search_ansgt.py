@@ -56,7 +56,7 @@ def trials(dataset: str, count: int) -> list[dict[str, Any]]:
 def run_trial(task: tuple[str, int, int, dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
     from ansgt.pipeline import prepare_run
     from ansgt.storage import DiskCache
-    from ansgt.training.fit import train_split
+    from ansgt.training.fit import release_memory, train_split
 
     dataset, number, index, settings = task
     overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
@@ -78,6 +78,8 @@ def run_trial(task: tuple[str, int, int, dict[str, Any]], options: argparse.Name
         record["error"] = f"{type(error).__name__}: {error}"
         traceback.print_exc()
     record["seconds"] = time.perf_counter() - started
+    learner = None
+    release_memory(options.device)
     return record
 
 

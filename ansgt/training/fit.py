@@ -4,6 +4,7 @@ It knows no model: a `Learner` trains an epoch and predicts; all randomness of e
 (seed, split, e), so a run resumed from any checkpoint continues exactly as if it had never stopped.
 """
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -167,6 +168,13 @@ def owned_randomness(device: str) -> Any:
     """A block that leaves the caller's global generators as they were."""
     cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
     return torch.random.fork_rng(devices=cuda)
+
+
+def release_memory(device: str) -> None:
+    """Frees what a finished learner held: captured graphs sit in reference cycles, which Python collects only in time."""
+    if torch.device(device).type == "cuda":
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def _progress(config: RunConfig, split: Split, row: dict[str, Any], learner: Learner) -> Progress:
