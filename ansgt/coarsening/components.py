@@ -102,7 +102,7 @@ def group_components(
         order = members[np.lexsort((tie[members], _spread(features[members])))]
         low = parts // 2
         mass = np.cumsum(sizes[chosen[order]])
-        cut = int(np.searchsorted(mass, mass[-1] * low / parts))
+        cut = 1 + int(np.argmin(np.abs(mass - mass[-1] * low / parts)))
         cut = min(max(cut, low), len(order) - (parts - low))
         pending += [(order[:cut], low), (order[cut:], parts - low)]
     return group
@@ -126,6 +126,8 @@ def _component_features(
 
 def _spread(points: np.ndarray) -> np.ndarray:
     """Coordinates of points along their first principal direction [len(points)]; zeros when they do not differ."""
+    if points.shape[1] == 0:
+        return np.zeros(len(points))
     centred = points - points.mean(axis=0)
     _, directions = np.linalg.eigh(centred.T @ centred)
     coordinate = centred @ directions[:, -1]

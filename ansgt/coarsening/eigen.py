@@ -8,11 +8,13 @@ On a contracted graph the operator is S^(-1/2) L S^(-1/2) = PᵀLP, S the cluste
 one spectrum.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.linalg
 from numba import njit, prange
 
-from ansgt.coarsening.contraction import Contracted
+from ansgt.coarsening.contraction import Contracted, relabel
 
 
 def smallest_eigenpairs(
@@ -30,10 +32,12 @@ def smallest_eigenpairs(
         tolerance: stop once every residual is below `tolerance` times its eigenvalue.
         coarsest: aggregation stops at this many nodes above the number of components.
     """
+    if graph.degree.min(initial=1.0) == 0:
+        return _among_linked(
+            graph, lambda rest: smallest_eigenpairs(rest, k, iterations, tolerance, coarsest, seed)
+        )
     k = min(k, graph.num_nodes - graph.num_components)
-    if k == 0:
-        return np.zeros(0), np.zeros((graph.num_nodes, 0))
-    if graph.num_nodes <= 5 * k:
+    if graph.num_nodes <= max(6 * k, 200):
         return dense_eigenpairs(graph, k)
     rng = np.random.default_rng(seed)
     levels, labels = _cascade(graph, max(coarsest, 5 * k), rng)
@@ -53,8 +57,12 @@ def converged_eigenpairs(
     A vector that lives on a few nodes can be invisible at the coarser levels. So fresh random vectors are added to the
     found ones and iterated until they turn up nothing new.
     """
+    if graph.degree.min(initial=1.0) == 0:
+        return _among_linked(
+            graph, lambda rest: converged_eigenpairs(rest, k, tolerance, seed, guard, dense_below)
+        )
     k = min(k, graph.num_nodes - graph.num_components)
-    if graph.num_nodes <= max(dense_below, 2 * (k + guard)):
+    if graph.num_nodes <= max(dense_below, 6 * (k + guard)):
         return dense_eigenpairs(graph, k)
     rng = np.random.default_rng(seed)
     values, block = smallest_eigenpairs(graph, k, 10, tolerance, seed=seed)
@@ -67,6 +75,30 @@ def converged_eigenpairs(
         if settled:
             break
     return values, block
+
+
+def _among_linked(
+    graph: Contracted, solve: Callable[[Contracted], tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Solves without the nodes that have no edge: every eigenvector of a non-zero eigenvalue is zero there.
+
+    What is left has rank at least half its nodes, so that a block of k vectors never runs out of directions.
+    """
+    linked = graph.degree > 0
+    component, count = relabel(graph.component[linked])
+    rest = Contracted(
+        indptr=np.concatenate([[0], np.cumsum(np.diff(graph.indptr)[linked])]),
+        indices=(np.cumsum(linked) - 1)[graph.indices].astype(np.int32),
+        weights=graph.weights,
+        degree=graph.degree[linked],
+        size=graph.size[linked],
+        component=component,
+        num_components=count,
+    )
+    values, vectors = solve(rest)
+    out = np.zeros((graph.num_nodes, len(values)))
+    out[linked] = vectors
+    return values, out
 
 
 def lobpcg(
@@ -147,6 +179,8 @@ def _cascade(
     while levels[-1].num_nodes > coarsest + graph.num_components:
         fine = levels[-1]
         label, count = aggregate(*fine.csr, fine.degree, rng.permutation(fine.num_nodes))
+        if count > 0.9 * fine.num_nodes:
+            break
         levels.append(fine.contract(label, count))
         labels.append(label)
     return levels, labels
@@ -156,9 +190,10 @@ def _cascade(
 def aggregate(
     indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, degree: np.ndarray, order: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Pairs each node with its most strongly tied free neighbour; who finds none joins its strongest neighbour's pair."""
+    """Pairs each node with its most strongly tied free neighbour; two that find none around the same hub form a pair."""
     n = len(indptr) - 1
     label = np.full(n, -1, dtype=np.int64)
+    waiting = np.full(n, -1, dtype=np.int64)  # a node left alone at this hub
     count = 0
     for i in order:
         if label[i] >= 0:
@@ -172,9 +207,11 @@ def aggregate(
                 best, tie = j, strength
             if label[j] < 0 and strength > tie_free:
                 best_free, tie_free = j, strength
-        if best >= 0 and best_free < 0:
-            label[i] = label[best]
-            continue
+        if best_free < 0 and best >= 0:
+            partner, waiting[best] = waiting[best], i
+            if partner >= 0:
+                label[i], waiting[best] = label[partner], -1
+                continue
         label[i] = count
         if best_free >= 0:
             label[best_free] = count

@@ -1,0 +1,52 @@
+import numpy as np
+
+from ansgt.coarsening.contraction import Contracted, contract_csr, group_by_cluster, relabel
+from ansgt.testing import path_graph, random_graph
+
+
+def dense(indptr, indices, weights, m):
+    out = np.zeros((m, m))
+    for i in range(m):
+        for e in range(indptr[i], indptr[i + 1]):
+            out[i, indices[e]] += weights[e]
+    return out
+
+
+def test_contract_csr_equals_the_product():
+    graph = random_graph(40)
+    label = np.random.default_rng(0).integers(0, 7, 40)
+    label, m = relabel(label)
+    one_hot = np.eye(m)[label]
+    expected = one_hot.T @ graph.adj.toarray() @ one_hot
+    start = Contracted.from_graph(graph)
+    np.testing.assert_array_equal(dense(*contract_csr(*start.csr, label, m, True), m), expected)
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_array_equal(dense(*contract_csr(*start.csr, label, m, False), m), expected)
+
+
+def test_contracting_a_path():
+    level = Contracted.from_graph(path_graph(5)).contract(np.array([0, 0, 1, 2, 2]), 3)
+    assert level.size.tolist() == [2, 1, 2]
+    assert level.degree.tolist() == [1, 2, 1]
+    assert (level.num_components, level.component.tolist()) == (1, [0, 0, 0])
+    row, col, once = level.edges()
+    assert list(zip(row.tolist(), col.tolist(), strict=True)) == [(0, 1), (1, 2)]
+    assert level.weights[once].tolist() == [1, 1]
+
+
+def test_average_is_weighted_by_size():
+    level = Contracted.from_graph(path_graph(3)).contract(np.array([0, 0, 1]), 2)
+    mean = level.average(np.array([[3.0], [0.0]]), np.array([0, 0]), 1)
+    assert mean.tolist() == [[2.0]]
+
+
+def test_joining_components():
+    start = Contracted.from_graph(random_graph(20, num_isolated=4))
+    joined = start.contract(*relabel(np.where(np.arange(20) >= 16, 16, np.arange(20))))
+    assert joined.num_components == start.num_components - 3
+
+
+def test_group_by_cluster():
+    pointer, nodes = group_by_cluster(np.array([1, 0, 1, 2]), 3)
+    assert pointer.tolist() == [0, 1, 3, 4]
+    assert nodes.tolist() == [1, 0, 2, 3]

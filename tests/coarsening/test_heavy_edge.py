@@ -1,0 +1,30 @@
+import numpy as np
+
+from ansgt.coarsening.heavy_edge import first_of_label, heaviest_first, roots, union_pass
+from ansgt.testing import random_graph
+
+
+def test_edges_come_once_and_heaviest_first():
+    graph = random_graph(60)
+    community = np.arange(60) % 2
+    row, col = heaviest_first(graph.indptr, graph.indices, np.arange(60), community)
+    assert len(row) == graph.num_edges
+    assert len({frozenset(edge) for edge in zip(row.tolist(), col.tolist(), strict=True)}) == graph.num_edges
+    crosses = community[row] != community[col]
+    widest = np.maximum(graph.degree[row], graph.degree[col])
+    key = crosses * 1000 + widest
+    assert np.all(np.diff(key) >= 0)
+
+
+def test_union_keeps_the_cap_and_the_budget():
+    row, col = np.array([0, 1, 2], dtype=np.int32), np.array([1, 2, 3], dtype=np.int32)
+    parent, size = np.arange(4), np.ones(4, dtype=np.int64)
+    assert union_pass(row, col, parent, size, 10, 2) == 2
+    found = roots(parent)
+    assert found[0] == found[1] != found[2] == found[3]
+    parent, size = np.arange(4), np.ones(4, dtype=np.int64)
+    assert union_pass(row, col, parent, size, 1, 10) == 1
+
+
+def test_parents_of_a_given_clustering():
+    assert first_of_label(np.array([0, 1, 0, 1]), 2).tolist() == [0, 1, 0, 1]

@@ -1,0 +1,85 @@
+import numpy as np
+
+from ansgt.coarsening.contraction import Contracted, relabel
+from ansgt.coarsening.neighborhoods import edge_variation, neighborhood_costs, select_neighborhoods
+from ansgt.testing import random_graph, star_graph
+
+
+def dense_cost(adj, size, vectors, members):
+    """trace(BᵀL_C B) / (|C| - 1) from its definition."""
+    inner = adj[np.ix_(members, members)]
+    outside = adj[members].sum(axis=1) - inner.sum(axis=1)
+    L = np.diag(inner.sum(axis=1)) - inner + 2 * np.diag(outside)
+    weight = size[members] / size[members].sum()
+    B = vectors[members] - weight @ vectors[members]
+    return np.trace(B.T @ L @ B) / (len(members) - 1)
+
+
+def level(seed=0):
+    start = Contracted.from_graph(random_graph(80, seed=seed))
+    contracted = start.contract(*relabel(np.random.default_rng(seed).integers(0, 50, 80)))
+    vectors = np.random.default_rng(seed).normal(size=(contracted.num_nodes, 4))
+    return contracted, vectors
+
+
+def about(contracted, vectors):
+    variation = edge_variation(*contracted.csr, vectors)
+    return (*contracted.csr, contracted.degree, contracted.size, vectors, variation)
+
+
+def adjacency(contracted):
+    adj = np.zeros((contracted.num_nodes,) * 2)
+    row = np.repeat(np.arange(contracted.num_nodes), np.diff(contracted.indptr))
+    adj[row, contracted.indices] = contracted.weights
+    return adj
+
+
+def test_costs_equal_the_definition():
+    contracted, vectors = level()
+    adj = adjacency(contracted)
+    costs = neighborhood_costs(*about(contracted, vectors), 10**9)
+    for i in range(contracted.num_nodes):
+        members = np.concatenate([[i], np.flatnonzero(adj[i])])
+        expected = dense_cost(adj, contracted.size, vectors, members) if len(members) > 1 else np.inf
+        np.testing.assert_allclose(costs[i], expected, rtol=1e-10)
+
+
+def test_too_large_sets_wait():
+    contracted, vectors = level()
+    costs = neighborhood_costs(*about(contracted, vectors), 1)
+    assert np.isinf(costs).all()
+
+
+def test_the_cheapest_set_is_taken_first():
+    contracted, vectors = level(1)
+    given = about(contracted, vectors)
+    costs = neighborhood_costs(*given, 10**9)
+    best = int(np.argmin(costs))
+    members = {best, *np.flatnonzero(adjacency(contracted)[best]).tolist()}
+    rank = np.arange(contracted.num_nodes)
+    label, saved = select_neighborhoods(*given, costs, rank, len(members) - 1, 10**9)
+    assert saved == len(members) - 1
+    assert {int(i) for i in np.flatnonzero(label == label[best])} == members
+
+
+def test_budget_and_cap_hold():
+    contracted, vectors = level(2)
+    given = about(contracted, vectors)
+    costs = neighborhood_costs(*given, 8)
+    for budget in (1, 5, 30):
+        label, saved = select_neighborhoods(*given, costs, np.arange(contracted.num_nodes), budget, 8)
+        assert saved <= budget
+        assert len(set(label.tolist())) == contracted.num_nodes - saved
+        merged = np.bincount(label, weights=contracted.size)
+        assert merged[np.bincount(label, minlength=len(merged)) > 1].max() <= 8
+
+
+def test_an_oversized_star_keeps_its_nearest_leaves():
+    start = Contracted.from_graph(star_graph(6))
+    vectors = np.array([[0.0], [0.1], [0.2], [5.0], [6.0], [7.0], [8.0]])
+    given = about(start, vectors)
+    costs = neighborhood_costs(*given, 3)
+    label, _ = select_neighborhoods(*given, costs, np.arange(7), 2, 3)
+    assert (
+        label.tolist() in ([0, 0, 0, 3, 4, 5, 6], [0, 0, 2, 3, 4, 5, 6]) or len(set(label[:3].tolist())) <= 2
+    )
