@@ -26,47 +26,48 @@ _CHUNK = 256
 _NUM_HUBS = 256
 
 
+# Columns of a node's state. One row is all that a visit reads, and nodes are numbered by falling degree while pushing, so
+# that the rows visited most lie together: a visit costs much the same on a graph of 5,000 nodes and on one of 300,000.
+_P, _R, _THRESHOLD, _QUEUED = 0, 1, 2, 3
+
+
 @njit(cache=True)
 def _push_one(
     source: int,
     indptr: np.ndarray,
     indices: np.ndarray,
     restart: float,
-    eps: float,
-    mass: np.ndarray,
-    queued: np.ndarray,
+    state: np.ndarray,
     queue: np.ndarray,
     touched: np.ndarray,
 ) -> int:
-    """Fills mass[:, 0] = p and mass[:, 1] = r from zeros; returns how many nodes were touched."""
+    """Fills p and r of `state` from zeros; returns how many nodes were touched."""
     size = len(queue)
     head, waiting, count = 0, 1, 1
-    queue[0], touched[0], mass[source, 1] = source, source, 1.0
-    queued[source] = True
+    queue[0], touched[0] = source, source
+    state[source, _R], state[source, _QUEUED] = 1.0, 1.0
     while waiting > 0:
         node = queue[head]
         head = head + 1 if head + 1 < size else 0
         waiting -= 1
-        queued[node] = False
-        residual = mass[node, 1]
+        residual = state[node, _R]
+        state[node, _P] += restart * residual
+        state[node, _R], state[node, _QUEUED] = 0.0, 0.0
         lo, hi = indptr[node], indptr[node + 1]
-        mass[node, 0] += restart * residual
-        mass[node, 1] = 0.0
         if hi == lo:
             continue
-        share = (1.0 - restart) * residual / (hi - lo)
+        share = np.float32((1.0 - restart) * residual / (hi - lo))
         for edge in range(lo, hi):
             other = indices[edge]
-            before = mass[other, 1]
-            after = before + share
-            mass[other, 1] = after
-            if before == 0.0 and mass[other, 0] == 0.0:
+            before = state[other, _R]
+            state[other, _R] = before + share
+            if before == 0.0 and state[other, _P] == 0.0:
                 touched[count] = other
                 count += 1
-            if not queued[other] and after > eps * (indptr[other + 1] - indptr[other]):
+            if before + share > state[other, _THRESHOLD] and state[other, _QUEUED] == 0.0:
                 tail = head + waiting
                 queue[tail if tail < size else tail - size] = other
-                queued[other] = True
+                state[other, _QUEUED] = 1.0
                 waiting += 1
     return count
 
@@ -79,29 +80,26 @@ def _estimate(
     restart: float,
     component: np.ndarray,
     volume: np.ndarray,
-    hubs: np.ndarray,
-    mass: np.ndarray,
+    state: np.ndarray,
     touched: np.ndarray,
     scores: np.ndarray,
 ) -> tuple[int, float]:
-    """Scores of the touched nodes and untouched hubs, source 0; clears `mass`; returns how many, and the residual."""
+    """Scores of the touched nodes and untouched hubs, source 0; clears `state`; returns how many, and the residual."""
     left = 0.0
     for t in range(count):
-        left += mass[touched[t], 1]
+        left += state[touched[t], _R]
     far = (1.0 - restart) * left / max(volume[component[source]], 1.0)
     total = count
-    for hub in hubs:
-        if component[hub] == component[source] and mass[hub, 0] == 0.0 and mass[hub, 1] == 0.0:
+    for hub in range(min(_NUM_HUBS, len(component))):  # the first nodes are those of largest degree
+        if component[hub] == component[source] and state[hub, _P] == 0.0 and state[hub, _R] == 0.0:
             touched[total] = hub
             total += 1
     for t in range(total):
         node = touched[t]
         degree = indptr[node + 1] - indptr[node]
-        scores[t] = np.float32(mass[node, 0] + restart * mass[node, 1] + far * degree)
-        if node == source:
-            scores[t] = np.float32(0.0)
-        mass[node, 0] = 0.0
-        mass[node, 1] = 0.0
+        score = state[node, _P] + restart * state[node, _R] + far * degree
+        scores[t] = np.float32(0.0 if node == source else score)
+        state[node, _P], state[node, _R] = 0.0, 0.0
     return total, left
 
 
@@ -114,7 +112,6 @@ def _push_many(
     eps: float,
     component: np.ndarray,
     volume: np.ndarray,
-    hubs: np.ndarray,
     values: np.ndarray,
     columns: np.ndarray,
     lengths: np.ndarray,
@@ -123,16 +120,16 @@ def _push_many(
     """Top rows of the estimate for `nodes`: values, columns [b, k], lengths [b]; residuals [b] is R."""
     n = len(indptr) - 1
     for chunk in prange((len(nodes) + _CHUNK - 1) // _CHUNK):
-        mass = np.zeros((n, 2))
-        queued = np.zeros(n, dtype=np.bool_)
+        state = np.zeros((n, 4), dtype=np.float32)
+        state[:, _THRESHOLD] = eps * (indptr[1:] - indptr[:-1])
         queue = np.empty(n, dtype=np.int32)
         touched = np.empty(n, dtype=np.int32)
         scores = np.empty(n, dtype=np.float32)
         for b in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, len(nodes))):
             source = nodes[b]
-            count = _push_one(source, indptr, indices, restart, eps, mass, queued, queue, touched)
+            count = _push_one(source, indptr, indices, restart, state, queue, touched)
             count, residuals[b] = _estimate(
-                source, count, indptr, restart, component, volume, hubs, mass, touched, scores
+                source, count, indptr, restart, component, volume, state, touched, scores
             )
             lengths[b] = keep_largest(scores[:count], touched[:count], values[b], columns[b])
 
@@ -149,12 +146,16 @@ def push_rows(
     columns = np.empty((len(nodes), k), dtype=np.int32)
     lengths = np.zeros(len(nodes), dtype=np.int64)
     residuals = np.zeros(len(nodes))
-    _, component = connected_components(graph.adj, directed=False)
-    volume = np.bincount(component, weights=graph.degree)
-    hubs = np.argsort(-graph.degree, kind="stable")[:_NUM_HUBS].astype(np.int32)
-    static = (nodes, graph.indptr, graph.indices, restart, eps, component, volume, hubs)
-    _push_many(*static, values, columns, lengths, residuals)
+    order = np.argsort(-graph.degree, kind="stable")
+    rank = np.argsort(order)
+    adj = graph.adj[order][:, order]
+    _, component = connected_components(adj, directed=False)
+    volume = np.bincount(component, weights=graph.degree[order])
+    csr = (adj.indptr.astype(np.int64), adj.indices.astype(np.int32))
+    _push_many(rank[nodes], *csr, restart, eps, component, volume, values, columns, lengths, residuals)
     kept = np.arange(k) < lengths[:, None]
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     shape = (len(nodes), graph.num_nodes)
-    return sp.csr_array((values[kept], columns[kept], indptr), shape=shape), residuals
+    rows = sp.csr_array((values[kept], order[columns[kept]].astype(np.int32), indptr), shape=shape)
+    rows.sort_indices()
+    return rows, residuals
