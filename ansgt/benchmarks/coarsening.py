@@ -12,11 +12,10 @@ run on numpy 2; and networkx's Louvain, measured in the same run.
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption
 
 REFERENCE: dict[tuple[str, str, float], tuple[float, int, float | None]] = {
     ("cora", "vn", 0.5): (1.0, 1354, 0.12),
@@ -83,8 +82,12 @@ def bench(
     paper: Annotated[
         bool, typer.Option("--paper", help="Only the paper's table for Cora and Actor, ours beside it.")
     ] = False,
-    root: RootOption = "data",  # type: ignore[assignment]
-    cache_dir: CacheOption = None,
+    root: Annotated[
+        Path, typer.Option(envvar="ANSGT_DATA", help="Folder with the raw data sets; never written to.")
+    ] = Path("data"),
+    cache_dir: Annotated[
+        Path | None, typer.Option(help="Where processed files go (default: the user's cache).")
+    ] = None,
     sizes: Annotated[
         str,
         typer.Option(
@@ -97,7 +100,7 @@ def bench(
     ] = "vn,heavy-edge",
     quick: Annotated[bool, typer.Option("--quick", help="Cora only, without quality and peer.")] = False,
     repeats: Annotated[int, typer.Option(help="The fastest of this many runs counts.")] = 3,
-    as_json: JsonFlag = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")] = False,
 ) -> dict[str, Any]:
     """Time the coarseners, against the paper, the reference implementation and Louvain."""
     from ansgt.datasets import load_graph
