@@ -161,7 +161,11 @@ def score(probabilities: Tensor, labels: Tensor) -> tuple[float, float]:
 
 def seed_all(seed: int, split: int, epoch: int) -> None:
     """Seeds torch's global generators (dropout draws from them) from the three numbers that name an epoch."""
-    torch.manual_seed(int(content_hash(seed, split, epoch)[:15], 16))
+    value = int(content_hash(seed, split, epoch)[:15], 16)
+    if torch.cuda.is_available():
+        torch.manual_seed(value)
+    else:  # manual_seed would also queue a call with its stack trace for a CUDA that never comes: a third of a small epoch
+        torch.default_generator.manual_seed(value)
 
 
 def owned_randomness(device: str) -> Any:
