@@ -13,7 +13,7 @@ from ansgt.heuristics.topk import csr_top_k
 from ansgt.linalg import inverse_or_zero
 from ansgt.storage import DiskCache
 
-SMALL = 5_000
+SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
 
 
