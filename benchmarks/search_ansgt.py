@@ -10,17 +10,17 @@ data sets, so that running out of time costs every data set the same.
 
 import argparse
 import json
-import multiprocessing
 import os
 import random
 import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.pool import run_pool
 
 DATASETS = ("cora", "citeseer", "chameleon", "squirrel", "actor", "texas", "cornell", "wisconsin", "pubmed")
 SPACE: dict[str, list[Any]] = {
@@ -107,38 +107,21 @@ def run_trial(task: tuple[str, int, int, dict[str, Any]], options: argparse.Name
     overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
     record = {"dataset": dataset, "trial": number, "split": index, "settings": settings}
     started = time.perf_counter()
-    try:
-        shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
-        data, config = prepare_run(dataset, "ansgt", overrides=overrides, **shared)
-        split = data.split("uniform-60-20-20", index, 0)
-        with tempfile.TemporaryDirectory() as folder:
-            learner = train_split(
-                config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9
-            )
-            result = json.loads((Path(folder) / "result.json").read_text())
-        for key in ("val_accuracy", "val_loss", "best_epoch", "epochs_run"):
-            record[key] = result[key]
-        record["p"] = [round(p, 4) for p in learner.p.tolist()]
-    except Exception as error:
-        record["error"] = f"{type(error).__name__}: {error}"
-        traceback.print_exc()
+    shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
+    data, config = prepare_run(dataset, "ansgt", overrides=overrides, **shared)
+    split = data.split("uniform-60-20-20", index, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        learner: Any = train_split(
+            config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9
+        )
+        result = json.loads((Path(folder) / "result.json").read_text())
+    for key in ("val_accuracy", "val_loss", "best_epoch", "epochs_run"):
+        record[key] = result[key]
+    record["p"] = [round(p, 4) for p in learner.p.tolist()]
     record["seconds"] = time.perf_counter() - started
-    learner = None
+    del learner
     release_memory(options.device)
     return record
-
-
-def worker(tasks: Any, results: Any, options: argparse.Namespace, deadline: float) -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    while time.time() < deadline:
-        try:
-            task = tasks.get_nowait()
-        except Exception:
-            break
-        results.put(run_trial(task, options))
-    results.put(None)
 
 
 def main() -> None:
@@ -154,38 +137,12 @@ def main() -> None:
     parser.add_argument("--cache", default="/tmp/ansgt-cache")
     parser.add_argument("--out", default=os.environ.get("OUT", "."))
     options = parser.parse_args()
-    deadline = time.time() + options.seconds
-    context = multiprocessing.get_context("spawn")
-    tasks, results = context.Queue(), context.Queue()
-    names = options.datasets.split(",")
+    tasks = []
     for number in range(len(REFINE) if options.plan == "refine" else options.trials):
-        for name in names:
+        for name in options.datasets.split(","):
             chosen = REFINE if options.plan == "refine" else trials(name, options.trials)
-            for index in range(options.splits):
-                tasks.put((name, number, index, chosen[number]))
-    time.sleep(0.5)
-    pool = [
-        context.Process(target=worker, args=(tasks, results, options, deadline))
-        for _ in range(options.workers)
-    ]
-    for process in pool:
-        process.start()
-    alive, done = len(pool), 0
-    with (Path(options.out) / "search_ansgt.jsonl").open("w") as log:
-        while alive and time.time() < deadline + 45:
-            try:
-                record = results.get(timeout=5)
-            except Exception:
-                continue
-            if record is None:
-                alive -= 1
-                continue
-            done += 1
-            log.write(json.dumps(record) + "\n")
-            log.flush()
-    for process in pool:
-        process.kill()
-    print(f"{done} runs in {options.seconds + time.time() - deadline:.0f} s")
+            tasks += [(name, number, index, chosen[number]) for index in range(options.splits)]
+    run_pool(run_trial, tasks, options, Path(options.out) / "search_ansgt.jsonl")
 
 
 if __name__ == "__main__":

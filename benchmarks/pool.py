@@ -1,0 +1,66 @@
+"""A pool of processes that share one device and write a line per finished task, until the time is up."""
+
+import argparse
+import json
+import multiprocessing
+import queue
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Work = Callable[[Any, argparse.Namespace], dict[str, Any]]
+GRACE = 30.0
+
+
+def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Path) -> None:
+    """Runs `work(task, options)` for every task in `options.workers` processes; no task starts after `options.seconds`.
+
+    A task that raises leaves a line with its error; the others go on.
+    """
+    deadline = time.time() + options.seconds
+    context = multiprocessing.get_context("spawn")
+    waiting, finished = context.Queue(), context.Queue()
+    for task in tasks:
+        waiting.put(task)
+    time.sleep(0.5)
+    arguments = (work, waiting, finished, options, deadline)
+    workers = [context.Process(target=_worker, args=arguments, daemon=True) for _ in range(options.workers)]
+    for worker in workers:
+        worker.start()
+    alive, done, failed = len(workers), 0, 0
+    with path.open("w") as log:
+        while alive and time.time() < deadline + GRACE:
+            try:
+                record = finished.get(timeout=2)
+            except queue.Empty:
+                continue
+            if record is None:
+                alive -= 1
+                continue
+            done, failed = done + 1, failed + ("error" in record)
+            log.write(json.dumps(record) + "\n")
+            log.flush()
+    for worker in workers:
+        worker.kill()
+    print(
+        f"{done} of {len(tasks)} tasks in {options.seconds + time.time() - deadline:.0f} s, {failed} failed"
+    )
+
+
+def _worker(work: Work, waiting: Any, finished: Any, options: argparse.Namespace, deadline: float) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    while time.time() < deadline:
+        try:
+            task = waiting.get_nowait()
+        except queue.Empty:
+            break
+        try:
+            finished.put(work(task, options))
+        except Exception as error:
+            traceback.print_exc()
+            finished.put({"task": task, "error": f"{type(error).__name__}: {error}"})
+    finished.put(None)
