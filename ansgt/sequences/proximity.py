@@ -37,7 +37,7 @@ class Proximity:
         num_proximity: int = 10,
         mode: str = "auto",
         dtype: torch.dtype = torch.float32,
-        eps: float = 1e-3,
+        eps: float = 3e-4,
         max_table_bytes: int | None = None,
     ) -> None:
         if mode not in MODES:
