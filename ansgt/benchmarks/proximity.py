@@ -1,7 +1,8 @@
 """`ansgt bench proximity`: seconds, memory and error of the three ways to get Phi, against plain sparse powers.
 
-Floor of one round: every pair of every sequence is written once, B · T² · M numbers; exact propagation adds (M-1) · (2|E| + n) · U
-multiply-adds for U distinct tokens, the truncated one at most (M-1) · sqrt(degree) / eps a distinct token.
+Floor of one round: every pair of every sequence is written once, B · T² · M numbers; exact propagation adds
+(M-1) · (2|E| + n) · U multiply-adds for U distinct tokens, the truncated one at most (M-1) · sqrt(degree) / eps a
+distinct token.
 """
 
 import time

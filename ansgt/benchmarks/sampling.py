@@ -1,7 +1,7 @@
 """`ansgt bench sampling`: seconds to draw all sequences, growth, against torch.multinomial; and one resample of a data set.
 
-Floor: psi reads K · C float32 a centre (4 KB at K = 4, C = 256). With replacement a draw is one binary search, log2(C) steps;
-without, every candidate's clock is hashed for every sequence (S · C hashes of about 2 ns).
+Floor: psi reads K · C float32 a centre (4 KB at K = 4, C = 256). With replacement a draw is one binary search, log2(C)
+steps; without, every candidate's clock is hashed for every sequence (S · C hashes of about 2 ns).
 """
 
 import time

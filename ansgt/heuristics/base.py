@@ -1,4 +1,7 @@
-"""`Heuristic`: what a sampling strategy is (section 5.1). Any class with `fit` and `rows` will do; this base does the bookkeeping."""
+"""`Heuristic`: what a sampling strategy is (section 5.1).
+
+Any class with `fit` and `rows` will do; this base does the bookkeeping.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
 """Approximate nearest neighbours for graphs too large for all pairs: an inverted file, by our own means or by faiss.
 
-Nodes are put into about 2 sqrt(n) cells by k-means; the members of a cell are compared exactly with all members of the nearest
-cells, as one dense product. Work grows like n^1.5 and memory like n.
+Nodes are put into about 2 sqrt(n) cells by k-means; the members of a cell are compared exactly with all members of the
+nearest cells, as one dense product. Work grows like n^1.5 and memory like n.
 """
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ansgt.heuristics.topk import dense_top_k
 
-Rows = np.ndarray | sp.csr_array
+Rows: TypeAlias = np.ndarray | sp.csr_array
 
 _KMEANS_STEPS = 10
 _POINTS_PER_CELL = 64

@@ -103,7 +103,7 @@ def unit_rows(x: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
     """Rows scaled to length 1 (all-zero rows stay), as CSR when few entries are not zero."""
     if not sp.issparse(x) and np.count_nonzero(x) < _SPARSE_PAYS * x.size:
         x = sp.csr_array(x)
-    squares = x.multiply(x) if sp.issparse(x) else x * x
+    squares = x.multiply(x) if sp.issparse(x) else x * x  # type: ignore[union-attr]
     scale = inverse_or_zero(np.asarray(squares.sum(axis=1, dtype=np.float64)).ravel(), power=0.5)
     if sp.issparse(x):
         return sp.csr_array(sp.diags_array(scale) @ x).astype(np.float32)

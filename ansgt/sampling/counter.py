@@ -1,7 +1,7 @@
 """Counter-based random numbers: a draw is a hash of (seed, round, centre, sequence, counter) and of nothing else.
 
-SplitMix64 (Steele, Lea and Flood, 2014) used as a hash. torch has no unsigned 64-bit arithmetic, so the torch version works on
-wrapped int64 with masked shifts, on any device; `uniform_scalar` is the same function for numba kernels.
+SplitMix64 (Steele, Lea and Flood, 2014) used as a hash. torch has no unsigned 64-bit arithmetic, so the torch version
+works on wrapped int64 with masked shifts, on any device; `uniform_scalar` is the same function for numba kernels.
 """
 
 import numpy as np

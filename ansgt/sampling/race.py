@@ -38,7 +38,7 @@ def race(weights: Tensor, ids: Tensor, keys: Tensor, num_winners: int) -> Race:
 
 def race_torch(weights: Tensor, ids: Tensor, keys: Tensor, num_winners: int) -> Race:
     """`race` in plain torch, any device; holds [B, S, C] float64."""
-    batch, width = weights.shape
+    width = weights.shape[1]
     u = uniform(keys[:, :, None], ids[:, None, :].to(torch.int64))
     times = u.log_().neg_().div_(weights[:, None, :])
     times.masked_fill_(weights[:, None, :] <= 0, math.inf)

@@ -39,9 +39,11 @@ def reward(
     "unbiased" estimates sum_i Q_ki s_i over *all* candidates i, whatever the sampling mode:
 
     - with replacement:     (1/N) sum_draws s_i Q_ki / psi_i
-    - distinct, counted:    (1/N) sum_slots s_i Q_ki / psi_i. The model adds log(count) to a merged slot's attention logit, so that s_i
-      already is the sum over its copies, and this is the line above; multiplying by the count again would square it.
-    - distinct, not counted: sum_slots s_i Q_ki / (1 - (1 - psi_i)^N), for a model that gives a merged slot the weight of one.
+    - distinct, counted:    (1/N) sum_slots s_i Q_ki / psi_i. The model adds log(count) to a merged slot's attention
+      logit, so that s_i already is the sum over its copies, and this is the line above; multiplying by the count again
+      would square it.
+    - distinct, not counted: sum_slots s_i Q_ki / (1 - (1 - psi_i)^N), for a model that gives a merged slot the weight
+      of one.
     - without replacement:  sum_slots s_i Q_ki / pi_i with pi_i = 1 - exp(-psi_i tau) (`ansgt.sampling.race`).
 
     "paper" is sum_slots s_i Q_ki / psi_i as printed: N times the first line with replacement, biased without (heuristics

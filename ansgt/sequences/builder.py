@@ -34,9 +34,9 @@ class CoarseLike(Protocol):
 class SequenceBuilder:
     """Holds the sequences [centre | sampled | super-nodes | global] of a round (section 5.2).
 
-    Super-node slots: the centre's own super-node, then n_s - 1 others drawn without replacement from its row of the coarse
-    adjacency (diagonal left out, weights as probabilities), anew for every round, centre and sequence; masked where it has fewer
-    neighbours.
+    Super-node slots: the centre's own super-node, then n_s - 1 others drawn without replacement from its row of the
+    coarse adjacency (diagonal left out, weights as probabilities), anew for every round, centre and sequence; masked
+    where it has fewer neighbours.
 
     Args:
         graph: features and labels.
@@ -44,8 +44,8 @@ class SequenceBuilder:
         proximity: fitted on the same graph and coarse graph; its device is the builder's.
         coarse: anything with `assignment`, `adj` and `x`; ``None`` only if the layout has no super-node slots.
         seed: of the super-node draw.
-        encode: "all" puts every row of the features into a batch (fixed shape; what a captured graph wants), "unique" only those that occur,
-            "auto" the smaller of the two.
+        encode: "all" puts every row of the features into a batch (fixed shape; what a captured graph wants), "unique"
+            only those that occur, "auto" the smaller of the two.
         max_neighbors: cut of a row of the coarse adjacency, largest weights first.
         max_table_bytes: how much a kept table of proximities may take where they are not a table already; beyond
             that they are computed batch by batch.
@@ -102,7 +102,10 @@ class SequenceBuilder:
         return self
 
     def batch(self, centres: Tensor, sequences: Tensor | None = None) -> SequenceBatch:
-        """Sequences of `centres` [b], centre-major: row i * s + j is centre i, sequence j of `sequences` [s] (default: all)."""
+        """Sequences of `centres` [b], centre-major: row i * s + j is centre i, sequence j of `sequences` [s].
+
+        By default all sequences.
+        """
         centres = centres.to(self.device, torch.int64)
         if sequences is None:
             sequences = torch.arange(self.num_sequences, device=self.device)
@@ -193,9 +196,7 @@ def _stack_features(graph: Graph, coarse: CoarseLike | None) -> Tensor:
 
 
 def _dense(x: Tensor | np.ndarray | sp.csr_array) -> Tensor:
-    if sp.issparse(x):
-        x = x.toarray()
-    tensor = torch.as_tensor(x)
+    tensor = torch.as_tensor(x.toarray() if sp.issparse(x) else x)  # type: ignore[union-attr]
     return (tensor if tensor.layout == torch.strided else tensor.to_dense()).to(torch.float32)
 
 

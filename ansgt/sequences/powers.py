@@ -3,10 +3,12 @@
 Which way is right depends on size; `ansgt.sequences.proximity` chooses.
 
 - `TablePowers`: all n² pairs are held, one gather a batch. n² M numbers.
-- `BlockedPowers`: dense columns are propagated 256 at a time and gathered as they pass. Exact; 256 n numbers beside the result.
+- `BlockedPowers`: dense columns are propagated 256 at a time and gathered as they pass. Exact; 256 n numbers beside the
+  result.
 - `TruncatedPowers`: sparse columns, small entries dropped; error bounded (`ansgt.sequences.truncated`), work linear in n.
 """
 
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -131,4 +133,4 @@ def _occurrences(ids: Tensor, block_size: int) -> tuple[Tensor, list[tuple[int, 
     _, counts = torch.unique_consecutive(flat[order], return_counts=True)
     ends = torch.cat([counts.new_zeros(1), counts.cumsum(0)]).tolist()
     edges = [*ends[:-1:block_size], ends[-1]] if len(ends) > 1 else [0]
-    return order, list(zip(edges[:-1], edges[1:], strict=True))
+    return order, list(pairwise(edges))

@@ -18,15 +18,15 @@ EXACT_LIMIT = 50_000
 class Proximity:
     """Proximities of extended ids: node i is i, super-node a is n + a; a global node or a masked slot is near nothing.
 
-    Between nodes Phi_m is Ã^m[i, j]. Super-nodes live on the coarse graph A' = PᵀAP: between super-nodes Phi_m is Ã'^m[a, b], and
-    between node i and super-node a it is Ã'^m[c(i), a] with c(i) the super-node of i. Ã' is normalised like Ã
-    (self-loops added, symmetric; weights, including those PᵀAP has on its diagonal, are kept).
+    Between nodes Phi_m is Ã^m[i, j]. Super-nodes live on the coarse graph A' = PᵀAP: between super-nodes Phi_m is
+    Ã'^m[a, b], and between node i and super-node a it is Ã'^m[c(i), a] with c(i) the super-node of i. Ã' is normalised
+    like Ã (self-loops added, symmetric; weights, including those PᵀAP has on its diagonal, are kept).
 
     Args:
         num_proximity: M.
-        mode: "dense" holds every pair, [(n + n_c + 1)², M] numbers on the device; "blocked" is exact in bounded memory; "approximate"
-            drops entries below eps * sqrt(degree) (error bound: m eps sqrt(degree), see `ansgt.sequences.truncated`); "auto" takes
-            dense if it fits in `max_table_bytes`, blocked up to 50,000 nodes, approximate beyond.
+        mode: "dense" holds every pair, [(n + n_c + 1)², M] numbers on the device; "blocked" is exact in bounded
+            memory; "approximate" drops entries below eps * sqrt(degree) (error: `ansgt.sequences.truncated`); "auto"
+            takes dense if it fits in `max_table_bytes`, blocked up to 50,000 nodes, approximate beyond.
         dtype: of the result; bfloat16 halves the table.
         eps: cut of "approximate".
         max_table_bytes: what "auto" may spend on the dense table; by default 4 GB on a CPU and 24 GB on a GPU.

@@ -94,7 +94,7 @@ def regret(significance: torch.Tensor, step: float) -> tuple[float, float]:
 
 
 def adversary(rounds: int) -> torch.Tensor:
-    """The last node, which one heuristic alone proposes, matters; in the first fifth the adversary shows the first instead."""
+    """The second half of the nodes matters; in the first fifth of the time an adversary shows the first instead."""
     s = torch.rand(rounds, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 0.2
     s[:, 6:] += 1.0
     s[: rounds // 5] = s[: rounds // 5].flip(1)
