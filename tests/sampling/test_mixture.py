@@ -70,6 +70,14 @@ def test_isolated_nodes_without_any_candidate() -> None:
     assert torch.all(mixture.psi(torch.tensor([1.0]))[-2:] == 0)
 
 
+def test_kernel_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixture, rows = Mixture.from_heuristics(fitted(), 60), torch.tensor([5, 59, 0])
+    plain = mixture.psi(P), mixture.psi(P, rows)
+    monkeypatch.setattr("ansgt.sampling.mixture._JIT_PAYS", 0)
+    assert torch.equal(mixture.psi(P), plain[0])
+    assert torch.equal(mixture.psi(P, rows), plain[1])
+
+
 def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="at least one heuristic"):
         Mixture.from_heuristics([], 3)
