@@ -107,7 +107,7 @@ class Graph:
     @cached_property
     def content_hash(self) -> str:
         """sha256 of everything that decides a result: features, edges, labels."""
-        x = self.features
+        x: Any = self.features
         parts = [x.data, x.indices, x.indptr] if sp.issparse(x) else [x]
         return content_hash(*parts, self.indptr, self.indices, self.y.numpy())
 
@@ -171,8 +171,8 @@ class Split:
 
     @classmethod
     def from_masks(cls, train: Tensor, val: Tensor, test: Tensor, name: str, index: int = 0) -> "Split":
-        parts = (torch.as_tensor(mask).nonzero().flatten() for mask in (train, val, test))
-        return cls(*parts, name=name, index=index)
+        first, second, third = (torch.as_tensor(mask).nonzero().flatten() for mask in (train, val, test))
+        return cls(first, second, third, name, index)
 
     @cached_property
     def hash(self) -> str:

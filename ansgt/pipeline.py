@@ -27,7 +27,10 @@ def prepare_run(
     **options: Any,
 ) -> tuple[Dataset, RunConfig]:
     """Loads the data set and resolves every setting; `options` are those of `build_config`."""
-    defaults = {"model_defaults": model_defaults(model), "section_defaults": section_defaults(model)}
+    defaults: dict[str, Any] = {
+        "model_defaults": model_defaults(model),
+        "section_defaults": section_defaults(model),
+    }
     data = load(dataset, root, cache_dir=cache_dir, allow_changed=allow_changed, download=download)
     chosen = split or data.default_split
     return data, build_config(data.name, model, chosen, device=resolve_device(device), **defaults, **options)

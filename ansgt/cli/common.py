@@ -73,7 +73,9 @@ def _run(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _one_line_warnings() -> Any:
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
-        ours = issubclass(category, UserWarning) and not str(message).startswith("Sparse ")  # torch's beta notices
+        ours = issubclass(category, UserWarning) and not str(message).startswith(
+            "Sparse "
+        )  # torch's beta notices
         if ours:
             err.print(f"[yellow]warning:[/] {_escape(str(message))}", soft_wrap=True)
 

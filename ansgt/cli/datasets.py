@@ -14,8 +14,10 @@ def register(app: typer.Typer) -> None:
 
 
 def datasets(
-    root: RootOption = "data", cache_dir: CacheOption = None, as_json: JsonFlag = False
-) -> dict[str, Any]:  # type: ignore[assignment]
+    root: RootOption = "data",  # type: ignore[assignment]
+    cache_dir: CacheOption = None,
+    as_json: JsonFlag = False,
+) -> dict[str, Any]:
     """List the known data sets with their counts, homophily and variant, and whether their files are under --root."""
     from ansgt.datasets import DATASETS, statistics
 

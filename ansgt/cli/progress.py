@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bar
 
 from ansgt.cli.common import err
@@ -25,7 +32,7 @@ def training_bar(label: str) -> Iterator[Report]:
     with Bar(
         *columns, console=err, transient=False, refresh_per_second=4, disable=not err.is_terminal
     ) as bar:
-        tasks: dict[int, int] = {}
+        tasks: dict[int, TaskID] = {}
 
         def report(progress: Progress) -> None:
             if progress.split not in tasks:

@@ -294,16 +294,16 @@ def _stored_splits(spec: DatasetSpec, data: Data, folder: Path) -> dict[str, lis
 
 def _read_geom_gcn(path: Path, index: int) -> Split:
     with np.load(path, allow_pickle=False) as masks:
-        parts = [masks[f"{part}_mask"].astype(bool) for part in ("train", "val", "test")]
-    return Split.from_masks(*(torch.from_numpy(p) for p in parts), name="geom-gcn", index=index)
+        parts = [torch.from_numpy(masks[f"{part}_mask"].astype(bool)) for part in ("train", "val", "test")]
+    return Split.from_masks(parts[0], parts[1], parts[2], "geom-gcn", index)
 
 
 def _from_masks(data: Data, name: str) -> list[Split]:
-    masks = [data[f"{part}_mask"] for part in ("train", "val", "test")]
-    if masks[0].ndim == 1:
-        masks = [mask[:, None] for mask in masks]
-    columns = range(masks[0].shape[1])
-    return [Split.from_masks(*(mask[:, i] for mask in masks), name=name, index=i) for i in columns]
+    train, val, test = (data[f"{part}_mask"] for part in ("train", "val", "test"))
+    if train.ndim == 1:
+        train, val, test = train[:, None], val[:, None], test[:, None]
+    columns = range(train.shape[1])
+    return [Split.from_masks(train[:, i], val[:, i], test[:, i], name, i) for i in columns]
 
 
 def _load_custom(path: Path) -> Dataset:

@@ -3,6 +3,7 @@
 import pickle
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +41,7 @@ def load(path: Path) -> Data:
 
 def write_graph(path: Path, graph: Graph, split: Split | None = None) -> None:
     """Writes a graph (and the masks of a split) as the `.npz` that `load` reads."""
-    x = graph.features
+    x: Any = graph.features
     if sp.issparse(x):
         parts = (x.data, x.indices.astype(np.int64), x.indptr.astype(np.int64), np.array(x.shape))
         arrays = dict(zip(SPARSE, parts, strict=True))
@@ -61,8 +62,8 @@ def _from_npz(path: Path) -> Data:
             values = {key: torch.from_numpy(arrays[key]) for key in known}
             if set(SPARSE) <= set(arrays.files):
                 data, indices, indptr, shape = (arrays[key] for key in SPARSE)
-                csr = (torch.from_numpy(part) for part in (indptr, indices, data))
-                values["x"] = torch.sparse_csr_tensor(*csr, size=tuple(shape.tolist()))
+                rows, columns, stored = (torch.from_numpy(part) for part in (indptr, indices, data))
+                values["x"] = torch.sparse_csr_tensor(rows, columns, stored, size=tuple(shape.tolist()))
     except (OSError, ValueError, TypeError, zipfile.BadZipFile) as error:
         raise InputError(f"Cannot read the graph file {path}: {error}.") from None
     for key in set(OPTIONAL) & set(values):

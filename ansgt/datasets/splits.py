@@ -50,4 +50,5 @@ def _generator(seed: int, index: int) -> np.random.RandomState:
 
 
 def _split(name: str, index: int, train: np.ndarray, val: np.ndarray, test: np.ndarray) -> Split:
-    return Split(*(torch.from_numpy(np.asarray(p, dtype=np.int64)) for p in (train, val, test)), name, index)
+    first, second, third = (torch.from_numpy(np.asarray(p, dtype=np.int64)) for p in (train, val, test))
+    return Split(first, second, third, name, index)

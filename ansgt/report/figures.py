@@ -27,7 +27,12 @@ def figure(path: Path | str, width: float = 6.4, height: float = 3.8, columns: i
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    style = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 10, "legend.frameon": False}
+    style: dict[Any, Any] = {
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "font.size": 10,
+        "legend.frameon": False,
+    }
     with plt.rc_context(style):
         fig, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained")
         yield axes

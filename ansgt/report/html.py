@@ -51,7 +51,8 @@ def _run_section(run: RunFolder) -> str:
 
 
 def _table(results: list[dict[str, Any]]) -> str:
-    head = "<tr><th>split</th><th>test</th><th>validation</th><th>constant guess</th><th>best epoch</th><th>seconds</th></tr>"
+    names = ("split", "test", "validation", "constant guess", "best epoch", "seconds")
+    head = "<tr>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"
     rows = "".join(
         f"<tr><td>{r['index']} <span class='dim'>{r['split_hash'][:8]}</span></td><td>{100 * r['test_accuracy']:.2f}</td>"
         f"<td>{100 * r['val_accuracy']:.2f}</td><td>{100 * r['majority_share']:.1f}</td><td>{r['best_epoch']}</td>"

@@ -11,8 +11,8 @@ def write_predictions(path: Path, probabilities: np.ndarray, label: np.ndarray) 
     """One row a node: id, predicted class, known label (-1: unknown), probabilities [C]; CSV or NPZ by the suffix."""
     predicted = probabilities.argmax(axis=1)
     if path.suffix == ".npz":
-        node = np.arange(len(predicted))
-        write_npz(path, node=node, prediction=predicted, label=label, probabilities=probabilities)
+        ids = np.arange(len(predicted))
+        write_npz(path, node=ids, prediction=predicted, label=label, probabilities=probabilities)
         return
     header = ["node", "prediction", "label", *(f"p{c}" for c in range(probabilities.shape[1]))]
     lines = [",".join(header)]

@@ -26,9 +26,12 @@ _CHUNK_ELEMENTS = 1 << 24
 class CoarseLike(Protocol):
     """What is used of a coarse graph: assignment [n], adjacency PᵀAP [n_c, n_c] and features PᵀX [n_c, p]."""
 
-    assignment: np.ndarray
-    adj: sp.csr_array
-    x: Tensor
+    @property
+    def assignment(self) -> np.ndarray: ...
+    @property
+    def adj(self) -> sp.csr_array: ...
+    @property
+    def x(self) -> Tensor: ...
 
 
 class SequenceBuilder:

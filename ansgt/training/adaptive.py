@@ -34,6 +34,7 @@ class AdaptiveLearner:
         cache: for what is computed once per graph.
     """
 
+    _eval_nodes: Tensor | None
     Settings = AdaptiveSettings
     section_defaults = SECTION_6_1
 
@@ -136,7 +137,7 @@ class AdaptiveLearner:
         )
         self.step: TrainStep | CapturedStep = CapturedStep(step) if self.captured else step
         self.significance = Significance(self.model, self.train_builder.batch)
-        self._eval_nodes: Tensor | None = None
+        self._eval_nodes = None
         self._eval_p = self.p
         self._new_predictor()
 

@@ -35,7 +35,7 @@ def model_defaults(model: str) -> dict[str, Any]:
     settings = getattr(learner_class(model), "Settings", None)
     if settings is not None:
         return dataclasses.asdict(settings())
-    parameters = inspect.signature(resolve_model(model).__init__).parameters.values()
+    parameters = inspect.signature(resolve_model(model)).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 

@@ -116,7 +116,8 @@ def train_split(
     with owned_randomness(config.device):
         seed_all(config.seed, split.index, -1)
         learner = build_learner(config, graph, split, cache)
-        selection, rows, epoch, spent = Selection(), [], 0, 0.0
+        rows: list[dict[str, Any]] = []
+        selection, epoch, spent = Selection(), 0, 0.0
         if checkpoint.exists():
             selection, rows, epoch, spent = _restore(checkpoint, folder, learner)
         saved = time.perf_counter()

@@ -4,6 +4,7 @@ heuristics -> mixture -> sampler -> (coarse graph, proximity) -> builder -> batc
 """
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -66,7 +67,7 @@ class SequenceSource:
         )
         encode = "all" if device.type == "cuda" else "auto"
         self._builder = SequenceBuilder(
-            graph, self.layout, proximity, _CoarseView(coarse, settings), seed=seed, encode=encode
+            graph, self.layout, proximity, _with_features(coarse, settings), seed=seed, encode=encode
         )
 
     @property
@@ -92,15 +93,11 @@ class SequenceSource:
         return sampled
 
 
-class _CoarseView:
-    """The coarse graph with the features that the settings ask for."""
-
-    def __new__(cls, coarse: CoarseGraph | None, settings: AdaptiveSettings) -> Any:
-        return None if coarse is None else super().__new__(cls)
-
-    def __init__(self, coarse: CoarseGraph, settings: AdaptiveSettings) -> None:
-        self.assignment, self.adj = coarse.assignment, coarse.adj
-        self.x = coarse.x if settings.super_features == "paper" else coarse.x_mean
+def _with_features(coarse: CoarseGraph | None, settings: AdaptiveSettings) -> CoarseGraph | None:
+    """The coarse graph with the super-node features that the settings ask for."""
+    if coarse is None or settings.super_features == "paper":
+        return coarse
+    return replace(coarse, x=coarse.x_mean)
 
 
 def _coarse_graph(
