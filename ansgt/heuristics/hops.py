@@ -33,7 +33,7 @@ class TwoHop(Heuristic):
 
     >>> from ansgt.testing import path_graph
     >>> TwoHop().fit(path_graph(3)).rows(np.array([0])).toarray().round(3)
-    array([[0.   , 0.713, 0.287]], dtype=float32)
+    array([[0.   , 0.671, 0.329]], dtype=float32)
     """
 
     block_size = 32_768

@@ -28,7 +28,7 @@ class PPR(Heuristic):
 
     >>> from ansgt.testing import star_graph
     >>> PPR().fit(star_graph(4)).rows(np.array([1])).toarray().round(3)
-    array([[0.639, 0.   , 0.12 , 0.12 , 0.12 ]], dtype=float32)
+    array([[0.611, 0.   , 0.13 , 0.13 , 0.13 ]], dtype=float32)
     """
 
     block_size = 32_768
