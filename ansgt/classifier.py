@@ -199,7 +199,7 @@ def _split_of(data: Any, graph: Graph, val_fraction: float, seed: int) -> Split:
     test = masks["test"] if masks["test"] is not None else torch.zeros_like(labelled)
     val, train = masks["val"], masks["train"]
     if train is None:
-        train = labelled & ~test & (torch.zeros_like(labelled) if val is None else ~val)
+        train = labelled & ~test if val is None else labelled & ~test & ~val
     nodes = (train & labelled).nonzero().flatten()
     if val is not None:
         return Split(

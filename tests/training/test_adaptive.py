@@ -1,0 +1,194 @@
+"""Algorithm 1 as a learner: what moves, what must not matter, and resumption around an update."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ansgt.config import RunConfig, build_config
+from ansgt.datasets import load
+from ansgt.errors import InputError
+from ansgt.graph import Graph, Split
+from ansgt.storage import DiskCache
+from ansgt.testing import random_graph
+from ansgt.training import build_learner, model_defaults, section_defaults
+from ansgt.training.adaptive import AdaptiveLearner
+from ansgt.training.checkpoint import load_state, save_state
+from ansgt.training.fit import seed_all
+
+TINY = [
+    "num_layers=1",
+    "num_augmentations=2",
+    "num_sampled=6",
+    "hidden_channels=16",
+    "num_heads=2",
+    "update_period=2",
+]
+
+
+def config(*overrides: str) -> RunConfig:
+    return build_config(
+        "graph",
+        "ansgt",
+        "given",
+        model_defaults=model_defaults("ansgt"),
+        section_defaults=section_defaults("ansgt"),
+        overrides=[*TINY, *overrides],
+    )
+
+
+def newman() -> tuple[Graph, Split]:
+    data = load("newman")
+    return data.graph, data.split()
+
+
+def learner(*overrides: str, graph: Graph | None = None, split: Split | None = None) -> AdaptiveLearner:
+    if graph is None or split is None:
+        graph, split = newman()
+    seed_all(0, 0, -1)
+    built: Any = build_learner(config(*overrides), graph, split, DiskCache(None))
+    return built
+
+
+def train(one: AdaptiveLearner, start: int, stop: int) -> list[float]:
+    losses = []
+    for epoch in range(start, stop):
+        seed_all(0, 0, epoch)
+        losses.append(one.train_epoch(epoch)["loss"])
+    return losses
+
+
+def test_the_bandit_is_updated_every_period_and_recorded() -> None:
+    one = learner("bandit_step=20.0")
+    losses = train(one, 0, 6)
+    assert losses[-1] < losses[0]
+    assert [row["epoch"] for row in one.history()] == [1, 3, 5]
+    last = one.history()[-1]
+    assert last["probabilities"] == pytest.approx(one.p.tolist())
+    assert sum(last["probabilities"]) == pytest.approx(1)
+    assert max(last["probabilities"]) - min(last["probabilities"]) > 0.01
+    assert "1-hop" in one.status()
+
+
+@pytest.mark.parametrize("sampling", ["fixed", "1-hop", "knn"])
+def test_without_adaptation_the_mixture_stays(sampling: str) -> None:
+    one = learner(f"sampling={sampling}")
+    before, ids = one.p.clone(), one.train_builder.ids.clone()
+    train(one, 0, 4)
+    assert torch.equal(one.p, before)
+    assert one.history() == []
+    assert not torch.equal(one.train_builder.ids, ids)  # resampled all the same
+    if sampling == "1-hop":
+        neighbours = set(one.graph.adj[[int(one.train_nodes[0])]].indices.tolist())
+        sampled = one.train_builder.ids[0, :, 1:7][one.train_builder.mask[0, :, 1:7]]
+        assert set(sampled.tolist()) <= neighbours
+
+
+@pytest.mark.parametrize("mode", ["without", "with", "distinct"])
+@pytest.mark.parametrize("rule", ["step", "paper"])
+def test_every_mode_and_rule_trains(mode: str, rule: str) -> None:
+    one = learner(f"mode={mode}", f"bandit_rule={rule}", "reward=paper", "redraw_every=1")
+    train(one, 0, 3)
+    assert len(one.history()) == 1
+    assert torch.isfinite(one.predict_proba(torch.arange(5))).all()
+
+
+def test_predictions_depend_on_weights_p_and_seed_alone() -> None:
+    one = learner()
+    train(one, 0, 3)
+    nodes = torch.arange(128)
+    first = one.predict_proba(nodes)
+    assert first.sum(dim=1).tolist() == pytest.approx([1.0] * 128, abs=1e-5)
+    one.predict_proba(nodes[:7])
+    assert torch.equal(one.predict_proba(nodes), first)
+    assert torch.allclose(one.predict_proba(nodes[20:30]), first[20:30], atol=1e-6)
+    other = learner()
+    other.load_weights(one.weights())
+    assert torch.equal(other.predict_proba(nodes), first)
+
+
+@pytest.mark.parametrize("moment", [1, 2, 3])  # before, right after, and between updates (T = 2)
+def test_resumed_equals_unbroken(moment: int, tmp_path: Path) -> None:
+    whole, first = learner("redraw_every=1"), learner("redraw_every=1")
+    losses = train(whole, 0, 5)
+    assert train(first, 0, moment) == losses[:moment]
+    save_state(tmp_path / "s", first.state_dict())
+    second = learner("redraw_every=1")
+    second.load_state_dict(load_state(tmp_path / "s"))
+    assert train(second, moment, 5) == losses[moment:]
+    assert second.history() == whole.history()
+    for name, value in whole.weights().items():
+        assert torch.equal(value, second.weights()[name]), name
+
+
+def test_labels_outside_the_training_part_reach_nothing() -> None:
+    """Other labels on validation and test nodes: same losses, same rewards, same weights, bit for bit."""
+    graph, split = newman()
+    y = graph.y.clone()
+    outside = torch.cat([split.val, split.test])
+    y[outside] = (y[outside] + 1) % 4
+    one, other = learner(graph=graph, split=split), learner(graph=replace(graph, y=y), split=split)
+    assert train(one, 0, 5) == train(other, 0, 5)
+    assert one.history() == other.history()
+    assert all(torch.equal(v, other.weights()[k]) for k, v in one.weights().items())
+
+
+def test_no_label_at_all_reaches_the_reward() -> None:
+    """Scrambled training labels change the loss but not the reward of an untrained model."""
+    graph, split = newman()
+    y = graph.y.clone()
+    y[split.train] = y[split.train].roll(7)
+    one, other = learner(graph=graph, split=split), learner(graph=replace(graph, y=y), split=split)
+    one._update(0)
+    other._update(0)
+    assert one.history() == other.history()
+
+
+def test_only_training_centres_have_a_significance() -> None:
+    one = learner()
+    asked = []
+    inner = one.significance
+    one.significance = lambda nodes: asked.append(nodes) or inner(nodes)  # type: ignore[assignment,func-returns-value]
+    train(one, 0, 2)
+    _, split = newman()
+    assert [nodes.tolist() for nodes in asked] == [split.train.tolist()]
+    assert sorted(one.sampled.nodes.tolist()) == split.train.tolist()
+
+
+def test_isolated_nodes_and_sparse_features() -> None:
+    graph = random_graph(60, num_isolated=5, num_features=80)
+    x = torch.where(graph.x > 1.5, graph.x, 0.0)
+    x[59] = 0.0  # no feature and no edge: nobody proposes anything
+    split = Split(torch.arange(0, 60, 2), torch.arange(1, 40, 2), torch.arange(41, 60, 2), "s")
+    dense = learner("normalize_features=none", graph=replace(graph, x=x), split=split)
+    sparse = learner("normalize_features=none", graph=replace(graph, x=x.to_sparse_csr()), split=split)
+    assert train(dense, 0, 3) == pytest.approx(train(sparse, 0, 3), rel=0.2)  # input dropout draws differ
+    assert torch.isfinite(dense.predict_proba(torch.arange(60))).all()
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("num_sampled=200", "num_sampled is 200, but the graph has 128 nodes"),
+        ("sampling=3-hop", "must be one of adaptive, fixed, 1-hop"),
+        ("mode=twice", "must be one of without, with, distinct"),
+        ("coarsening_rate=1.5", "coarsening rate must be in"),
+        ("coarsening_method=xx", "Unknown coarsener"),
+        ("initial=[1.0, 2.0]", "2 values for 4 heuristics"),
+        ("p_min=0.0", "p_min must be in"),
+        ("num_layers=0", "num_layers must be positive"),
+    ],
+)
+def test_bad_settings(override: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        learner(override)
+    assert message in str(caught.value)
+
+
+def test_no_supernodes_no_globals_and_given_start() -> None:
+    one = learner("num_supernodes=0", "num_global=0", "initial=[1.0, 0.0, 0.0, 1.0]")
+    assert one.p.tolist() == [0.5, 0.0, 0.0, 0.5]
+    train(one, 0, 1)
+    assert one.source.coarse is None
