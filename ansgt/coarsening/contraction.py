@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from numba import njit, prange
-from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from ansgt.graph import Graph
@@ -35,11 +34,11 @@ class Contracted:
     @classmethod
     def from_graph(cls, graph: Graph) -> "Contracted":
         """Every node a cluster of its own."""
-        count, component = connected_components(graph.adj, directed=False)
+        component, count = connected_components(graph.indptr, graph.indices)
         ones = np.ones(len(graph.indices))
         size = np.ones(graph.num_nodes, dtype=np.int64)
         degree = graph.degree.astype(np.float64)
-        return cls(graph.indptr, graph.indices, ones, degree, size, component.astype(np.int64), int(count))
+        return cls(graph.indptr, graph.indices, ones, degree, size, component, count)
 
     @property
     def num_nodes(self) -> int:
@@ -81,9 +80,9 @@ def coarse_adjacency(start: Contracted, assignment: np.ndarray, num_clusters: in
     """A' = PᵀAP of section 3.3, CSR [m, m] with sorted columns."""
     indptr, indices, weights = contract_csr(*start.csr, assignment, num_clusters, True)
     scale = 1.0 / np.sqrt(np.bincount(assignment, minlength=num_clusters))
-    weights *= np.repeat(scale, np.diff(indptr)) * scale[indices]
     adj = sp.csr_array((weights, indices, indptr), shape=(num_clusters, num_clusters))
-    adj.sort_indices()
+    adj = adj.T.tocsr()  # symmetric: this only sorts the columns, in linear time
+    adj.data *= np.repeat(scale, np.diff(adj.indptr)) * scale[adj.indices]
     return adj
 
 
@@ -124,6 +123,32 @@ def _relabel(assignment: np.ndarray) -> tuple[np.ndarray, int]:
             count += 1
         out[i] = name[label]
     return out, count
+
+
+@njit(cache=True)
+def connected_components(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, int]:
+    """Component of every node [n] of a symmetric CSR graph, numbered by first node, and their number."""
+    n = len(indptr) - 1
+    component = np.full(n, -1, dtype=np.int64)
+    queue = np.empty(n, dtype=np.int64)
+    count = 0
+    for source in range(n):
+        if component[source] >= 0:
+            continue
+        component[source] = count
+        queue[0] = source
+        head, tail = 0, 1
+        while head < tail:
+            i = queue[head]
+            head += 1
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                if component[j] < 0:
+                    component[j] = count
+                    queue[tail] = j
+                    tail += 1
+        count += 1
+    return component, count
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@ from ansgt.coarsening.contraction import Contracted
 from ansgt.coarsening.eigen import apply_laplacian
 from ansgt.coarsening.matching import greedy_matching
 from ansgt.coarsening.multilevel import Multilevel
-from ansgt.coarsening.neighborhoods import edge_variation, neighborhood_costs, select_neighborhoods
+from ansgt.coarsening.neighborhoods import edge_variation, neighborhood_costs, orient, select_neighborhoods
 from ansgt.coarsening.subspace import smooth_subspace
 from ansgt.graph import Graph
 from ansgt.storage import DiskCache
@@ -65,10 +65,10 @@ class VariationNeighborhoods(LocalVariation):
     def merge(
         self, level: Contracted, vectors: np.ndarray, budget: int, cap: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
-        variation = edge_variation(*level.csr, vectors)
-        about = (*level.csr, level.degree, level.size, vectors, variation)
-        neighbors = np.diff(level.indptr)
-        with worker_threads(int(neighbors @ neighbors)):
+        once = orient(*level.csr)
+        variation = edge_variation(*once, vectors)
+        about = (level.indptr, level.indices, *once, level.degree, level.size, vectors, variation)
+        with worker_threads(int(np.diff(level.indptr) @ np.diff(once[0]))):
             costs = neighborhood_costs(*about, cap)
         return select_neighborhoods(*about, costs, rng.permutation(level.num_nodes), budget, cap)
 

@@ -1,6 +1,16 @@
-import numpy as np
+import itertools
 
-from ansgt.coarsening.contraction import Contracted, contract_csr, group_by_cluster, relabel
+import numpy as np
+import scipy.sparse.csgraph
+
+from ansgt.coarsening.contraction import (
+    Contracted,
+    coarse_adjacency,
+    connected_components,
+    contract_csr,
+    group_by_cluster,
+    relabel,
+)
 from ansgt.testing import path_graph, random_graph
 
 
@@ -50,3 +60,18 @@ def test_group_by_cluster():
     pointer, nodes = group_by_cluster(np.array([1, 0, 1, 2]), 3)
     assert pointer.tolist() == [0, 1, 3, 4]
     assert nodes.tolist() == [1, 0, 2, 3]
+
+
+def test_components_equal_scipys():
+    for graph in (random_graph(200, 1.5), random_graph(30, num_isolated=30), path_graph(5)):
+        found, count = connected_components(graph.indptr, graph.indices)
+        expected, expected_component = scipy.sparse.csgraph.connected_components(graph.adj, directed=False)
+        assert count == expected
+        np.testing.assert_array_equal(found, relabel(expected_component)[0])
+
+
+def test_coarse_adjacency_has_sorted_columns():
+    graph = random_graph(90)
+    label, m = relabel(np.random.default_rng(3).integers(0, 40, 90))
+    adj = coarse_adjacency(Contracted.from_graph(graph), label, m)
+    assert all(np.all(np.diff(adj.indices[a:b]) > 0) for a, b in itertools.pairwise(adj.indptr))

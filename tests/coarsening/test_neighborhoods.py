@@ -1,7 +1,7 @@
 import numpy as np
 
 from ansgt.coarsening.contraction import Contracted, relabel
-from ansgt.coarsening.neighborhoods import edge_variation, neighborhood_costs, select_neighborhoods
+from ansgt.coarsening.neighborhoods import edge_variation, neighborhood_costs, orient, select_neighborhoods
 from ansgt.testing import random_graph, star_graph
 
 
@@ -23,8 +23,17 @@ def level(seed=0):
 
 
 def about(contracted, vectors):
-    variation = edge_variation(*contracted.csr, vectors)
-    return (*contracted.csr, contracted.degree, contracted.size, vectors, variation)
+    once = orient(*contracted.csr)
+    variation = edge_variation(*once, vectors)
+    return (
+        contracted.indptr,
+        contracted.indices,
+        *once,
+        contracted.degree,
+        contracted.size,
+        vectors,
+        variation,
+    )
 
 
 def adjacency(contracted):
@@ -42,6 +51,15 @@ def test_costs_equal_the_definition():
         members = np.concatenate([[i], np.flatnonzero(adj[i])])
         expected = dense_cost(adj, contracted.size, vectors, members) if len(members) > 1 else np.inf
         np.testing.assert_allclose(costs[i], expected, rtol=1e-10)
+
+
+def test_every_edge_is_stored_once_at_its_lighter_end():
+    graph = star_graph(5)
+    start = Contracted.from_graph(graph)
+    pointer, column, weight = orient(*start.csr)
+    assert pointer.tolist() == [0, 0, 1, 2, 3, 4, 5]
+    assert column.tolist() == [0] * 5
+    assert weight.tolist() == [1.0] * 5
 
 
 def test_too_large_sets_wait():
