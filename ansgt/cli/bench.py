@@ -18,6 +18,8 @@ BENCHES: dict[str, str] = {
 }
 """Name -> module with a function `bench(..., as_json: JsonFlag = False) -> {"name", "rows", "ratios"}`."""
 
+WIDE = 9
+
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help="The project's own benchmarks.", no_args_is_help=True)
@@ -27,13 +29,19 @@ def register(app: typer.Typer) -> None:
 
 
 def render(result: dict[str, Any]) -> None:
-    """Rows as a table (columns: the union of their keys), then the ratios against the named peers."""
+    """Rows as a table (columns: the union of their keys; turned when there are many), then the ratios to the peers."""
     console = Console()
     rows = result["rows"]
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    table = Table(*columns, title=f"bench {result['name']}")
-    for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
+    title = f"bench {result['name']}"
+    if len(columns) > WIDE:  # a row a quantity, so that it fits a terminal
+        table = Table("", *(str(row.get(columns[0])) for row in rows), title=title)
+        for column in columns[1:]:
+            table.add_row(column, *(_cell(row.get(column)) for row in rows))
+    else:
+        table = Table(*columns, title=title)
+        for row in rows:
+            table.add_row(*(_cell(row.get(column)) for column in columns))
     console.print(table)
     for name, value in result["ratios"].items():
         console.print(f"{name}: {_cell(value)}")

@@ -41,7 +41,8 @@ def training_bar(label: str) -> Iterator[Report]:
                 name = f"{label} split {progress.split + 1}/{progress.num_splits}"
                 tasks[progress.split] = bar.add_task(name, total=progress.epochs, words="")
             accuracy = "" if progress.val_accuracy is None else f"val {100 * progress.val_accuracy:.1f}%"
-            words = f"loss {progress.loss:.3f} {accuracy} {progress.status}"
+            status = " ".join(f"{name} {100 * value:.0f}" for name, value in progress.status.items())
+            words = f"loss {progress.loss:.3f} {accuracy} {status}"
             bar.update(tasks[progress.split], completed=progress.epoch + 1, words=words)
 
         yield report

@@ -45,12 +45,16 @@ def train(
         typer.Option("--allow-changed-data", help="Accept raw files that differ from the published ones."),
     ] = False,
     download: Annotated[bool, typer.Option("--download", help="Let PyG fetch absent raw files.")] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard (extra: ansgt[tensorboard]).")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Train a model over one or more splits; validation alone selects the epoch."""
     from ansgt.cli.progress import training_bar
     from ansgt.errors import InputError
     from ansgt.pipeline import prepare_run
+    from ansgt.report.tensorboard import event_log
     from ansgt.storage import default_cache_dir
     from ansgt.training import run
 
@@ -71,7 +75,7 @@ def train(
         download=download,
     )
     target = run_dir or Path("runs") / f"{data.name}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"
-    with training_bar(f"{data.name} {model}") as report:
+    with training_bar(f"{data.name} {model}") as bar, event_log(target / "tensorboard", tensorboard) as log:
         return run(
             settings,
             data,
@@ -79,7 +83,7 @@ def train(
             resume=resume,
             overwrite=overwrite,
             cache_dir=cache_dir or default_cache_dir(),
-            report=report,
+            report=lambda progress: (bar(progress), log(progress)),
         )
 
 

@@ -175,10 +175,9 @@ class AdaptiveLearner:
         self.round = state["round"] - 1
         self._resample()  # the draw of a round is a function of (seed, round, p): nothing else is stored
 
-    def status(self) -> str:
-        """The probabilities of the heuristics, in percent."""
-        names = self.settings.active_heuristics
-        return " ".join(f"{name} {100 * p:.0f}" for name, p in zip(names, self.p.tolist(), strict=True))
+    def status(self) -> dict[str, float]:
+        """The probabilities of the heuristics."""
+        return dict(zip(self.settings.active_heuristics, self.p.tolist(), strict=True))
 
     def history(self) -> list[dict[str, Any]]:
         return self.rows

@@ -35,10 +35,10 @@ class Progress:
     epochs: int
     loss: float
     val_accuracy: float | None
-    status: str
+    status: dict[str, float]
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[Progress], object]
 
 
 @dataclass

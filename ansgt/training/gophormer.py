@@ -174,8 +174,8 @@ class GophormerLearner:
         self.load_weights(state["weights"])
         self.optimizer.load_state_dict(state["optimizer"])
 
-    def status(self) -> str:
-        return ""
+    def status(self) -> dict[str, float]:
+        return {}
 
     def history(self) -> list[dict[str, Any]]:
         return []

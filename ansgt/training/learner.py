@@ -42,8 +42,8 @@ class Learner(Protocol):
 
     def load_state_dict(self, state: State) -> None: ...
 
-    def status(self) -> str:
-        """A few characters for the progress bar ("" when there is nothing to add)."""
+    def status(self) -> dict[str, float]:
+        """Named numbers for the progress bar and for TensorBoard; {} when there is nothing to add."""
 
     def history(self) -> list[dict[str, Any]]:
         """What else the record should keep, a row an event (the bandit's weights); [] when there is nothing."""
@@ -114,8 +114,8 @@ class FullBatchLearner:
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
 
-    def status(self) -> str:
-        return ""
+    def status(self) -> dict[str, float]:
+        return {}
 
     def history(self) -> list[dict[str, Any]]:
         return []

@@ -147,9 +147,15 @@ def start(folder: Path, model: str, overrides: str) -> subprocess.Popen[bytes]:
     )
 
 
-@pytest.mark.parametrize("model", ["gcn"])
+LONG = {
+    "gcn": "epochs=60,hidden_channels=8,patience=null",
+    "ansgt": "epochs=12,patience=null,num_layers=1,hidden_channels=16,num_heads=2,num_augmentations=2,update_period=2",
+}
+
+
+@pytest.mark.parametrize("model", LONG)
 def test_killed_at_several_moments_ends_bit_identical(tmp_path: Path, model: str) -> None:
-    overrides = "epochs=60,hidden_channels=8,patience=null"
+    overrides = LONG[model]
     assert start(tmp_path / "whole", model, overrides).wait() == 0
     folder = tmp_path / "killed"
     kills = 0

@@ -18,6 +18,23 @@ class FeatureLinear(nn.Linear):
         return out if self.bias is None else out + self.bias
 
 
+class FeatureEncoder(nn.Module):
+    """LayerNorm(x W^T + b) with dropout of x: the tokens of the graph transformers.
+
+    The norm is ours: a row-normalised bag of words gives entries of 0.01, beside which any positional encoding of
+    order 1 would be all that the first layer sees.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, dropout: float) -> None:
+        super().__init__()
+        self.lin = FeatureLinear(in_channels, out_channels)
+        self.norm = nn.LayerNorm(out_channels)
+        self.dropout = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.lin(feature_dropout(x, self.dropout, self.training)))
+
+
 def feature_dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Dropout of features [n, p]; in sparse ones only the stored values need a draw."""
     if not training or p == 0.0:

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.distances import shortest_paths
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
+from ansgt.models.baselines.encode import FeatureEncoder
 from ansgt.models.baselines.full_attention import attention_bytes, full_attention
 from ansgt.storage import DiskCache
 
@@ -46,7 +46,7 @@ class Graphormer(NodeModel):
         attention_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.encode = FeatureLinear(in_channels, hidden_channels)
+        self.encode = FeatureEncoder(in_channels, hidden_channels, input_dropout)
         self.centrality = nn.Embedding(max_degree + 1, hidden_channels)
         self.spatial = nn.Parameter(torch.zeros(heads, max_distance + 2))
         self.layers = nn.ModuleList(
@@ -54,7 +54,7 @@ class Graphormer(NodeModel):
         )
         self.norm = nn.LayerNorm(hidden_channels)
         self.classifier = nn.Linear(hidden_channels, out_channels)
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.dropout = dropout
         nn.init.normal_(self.centrality.weight, std=0.02)
         nn.init.normal_(self.spatial, std=0.02)
 
@@ -74,7 +74,7 @@ class Graphormer(NodeModel):
         return distances + attention_bytes(graph.num_nodes, heads, hidden_channels, num_layers)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        h = self.encode(feature_dropout(inputs["x"], self.input_dropout, self.training))
+        h = self.encode(inputs["x"])
         h = F.dropout(h + self.centrality(inputs["degree"]), self.dropout, self.training)
         for layer in self.layers:
             h = layer(h, self.spatial, inputs["distance"])

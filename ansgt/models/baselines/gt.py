@@ -9,7 +9,7 @@ from torch_geometric.nn import TransformerConv
 
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
+from ansgt.models.baselines.encode import FeatureEncoder
 from ansgt.models.baselines.norms import make_norm
 from ansgt.models.baselines.spectral import laplacian_eigenvectors
 from ansgt.storage import DiskCache
@@ -48,13 +48,13 @@ class GT(NodeModel):
         norm: str = "layer",
     ) -> None:
         super().__init__()
-        self.encode = FeatureLinear(in_channels, hidden_channels)
+        self.encode = FeatureEncoder(in_channels, hidden_channels, input_dropout)
         self.encode_position = nn.Linear(num_eigenvectors, hidden_channels)
         self.layers = nn.ModuleList(
             GTLayer(hidden_channels, heads, dropout, attention_dropout, norm) for _ in range(num_layers)
         )
         self.classifier = nn.Linear(hidden_channels, out_channels)
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.dropout = dropout
 
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, num_eigenvectors: int = 8, **settings: Any) -> Inputs:
@@ -64,7 +64,7 @@ class GT(NodeModel):
 
     def forward(self, inputs: Inputs) -> Tensor:
         position = flip_signs(inputs["position"], self.training)
-        h = self.encode(feature_dropout(inputs["x"], self.input_dropout, self.training))
+        h = self.encode(inputs["x"])
         h = F.dropout(h + self.encode_position(position), self.dropout, self.training)
         for layer in self.layers:
             h = layer(h, inputs["edge_index"])

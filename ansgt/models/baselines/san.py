@@ -9,7 +9,7 @@ from torch_geometric.utils import scatter, softmax
 
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
+from ansgt.models.baselines.encode import FeatureEncoder
 from ansgt.models.baselines.full_attention import attention_bytes, full_attention
 from ansgt.models.baselines.gt import flip_signs
 from ansgt.models.baselines.norms import make_norm
@@ -57,14 +57,14 @@ class SAN(NodeModel):
         norm: str = "layer",
     ) -> None:
         super().__init__()
-        self.encode = FeatureLinear(in_channels, hidden_channels - position_channels)
+        self.encode = FeatureEncoder(in_channels, hidden_channels - position_channels, input_dropout)
         self.encode_position = SpectralEncoding(position_channels, position_layers, position_heads, dropout)
         self.layers = nn.ModuleList(
             SANLayer(hidden_channels, heads, gamma, dropout, attention_dropout, norm)
             for _ in range(num_layers)
         )
         self.classifier = nn.Linear(hidden_channels, out_channels)
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.dropout = dropout
 
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, num_eigenvectors: int = 10, **settings: Any) -> Inputs:
@@ -90,7 +90,7 @@ class SAN(NodeModel):
     def forward(self, inputs: Inputs) -> Tensor:
         vectors = flip_signs(inputs["eigenvectors"], self.training)
         position = self.encode_position(inputs["eigenvalues"], vectors)
-        h = self.encode(feature_dropout(inputs["x"], self.input_dropout, self.training))
+        h = self.encode(inputs["x"])
         h = F.dropout(torch.cat([h, position], dim=1), self.dropout, self.training)
         for layer in self.layers:
             h = layer(h, inputs["edge_index"])
@@ -98,7 +98,7 @@ class SAN(NodeModel):
 
 
 class SpectralEncoding(nn.Module):
-    """A transformer over the pairs (lambda_i, phi_i[node]), i = 1..m, summed over i: [n, channels]."""
+    """A transformer over the pairs (lambda_i, phi_i[node]), i = 1..m, averaged over i (the paper sums): [n, channels]."""
 
     def __init__(self, channels: int, num_layers: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class SpectralEncoding(nn.Module):
         if count == 0:
             return vectors.new_zeros(num_nodes, self.embed.out_features)
         pairs = torch.stack([values.expand(num_nodes, count), vectors], dim=-1)  # [n, m, 2]
-        return self.encoder(self.embed(pairs)).sum(dim=1)
+        return self.encoder(self.embed(pairs)).mean(dim=1)
 
 
 class SANLayer(nn.Module):

@@ -21,10 +21,11 @@ def laplacian_eigenvectors(graph: Graph, count: int, cache: DiskCache) -> tuple[
     magnitude positive; training flips signs at random.
 
     Returns:
-        eigenvalues [k] and eigenvectors [n, k], float32, each vector of norm sqrt(n) (so that an entry is of
-        order 1 whatever the size of the graph); k < count where the graph has fewer.
+        eigenvalues [k] and eigenvectors [n, k], float32, the largest entry of each vector being 1 (norm 1 would make
+        entries vanish on large graphs, norm sqrt(n) would blow up those of localised vectors); k < count where the
+        graph has fewer.
     """
-    key = ["v1", graph.num_nodes, graph.indptr, graph.indices, count]
+    key = ["v2", graph.num_nodes, graph.indptr, graph.indices, count]
     stored = cache.fetch("laplacian", key, lambda: _eigenpairs(graph, count))
     return stored["values"], stored["vectors"]
 
@@ -38,7 +39,7 @@ def _eigenpairs(graph: Graph, count: int) -> dict[str, np.ndarray]:
         return {"values": np.zeros(0, dtype=np.float32), "vectors": empty}
     values, vectors = _largest(adj, trivial, count)
     order = np.argsort(-values)
-    vectors = fix_signs(vectors[:, order]) * np.sqrt(graph.num_nodes)
+    vectors = peak_one(vectors[:, order])
     return {"values": (1 - values[order]).astype(np.float32), "vectors": vectors.astype(np.float32)}
 
 
@@ -62,11 +63,11 @@ def component_vectors(graph: Graph) -> sp.csr_array:
     return sp.csr_array((weight, (nodes, member)), shape=(graph.num_nodes, count))
 
 
-def fix_signs(vectors: np.ndarray) -> np.ndarray:
-    """Every column times +1 or -1, so that its entry of largest magnitude is positive.
+def peak_one(vectors: np.ndarray) -> np.ndarray:
+    """Every column divided by its entry of largest magnitude, which becomes 1; that fixes the sign, too.
 
-    >>> fix_signs(np.array([[0.6], [-0.8]])).ravel().tolist()
-    [-0.6, 0.8]
+    >>> peak_one(np.array([[0.3], [-0.6]])).ravel().tolist()
+    [-0.5, 1.0]
     """
     peak = np.abs(vectors).argmax(axis=0)
-    return vectors * np.sign(vectors[peak, np.arange(vectors.shape[1])])
+    return vectors / vectors[peak, np.arange(vectors.shape[1])]

@@ -1,0 +1,125 @@
+"""`ansgt bench epoch`: a training pass, an epoch with evaluation, an adaptive update and the preprocessing, on real data.
+
+Floor: `ansgt.training.flops` counts what a step must compute and move; the ratio of the measured step to it is printed.
+On an H200 (500 TFLOP/s in bf16, 4.8 TB/s) the authors' preset needs 0.03 ms a step and the paper's 0.1 ms; what is above
+that is launches and kernels that are too small. Peer: the authors' release as measured on one H200
+(FINDINGS.md section 1), with its own preset (S = 8, 4 layers, 14 + 1 + 1 tokens, batch 32).
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+PRESETS: dict[str, list[str]] = {
+    "authors": ["num_augmentations=8", "num_layers=4", "num_sampled=14", "num_supernodes=1", "num_global=1"],
+    "paper": ["num_augmentations=16", "num_layers=5", "num_sampled=20", "num_supernodes=3", "num_global=2"],
+}
+COMMON = ["batch_size=32", "num_proximity=10", "dropout=0.5", "redraw_every=null", "coarsening_rate=0.1"]
+PEER = {"cora": {"pass": 1.68, "epoch": 3.75, "update": 37.0, "preprocessing": 34.4}}
+PEER_CHAMELEON = {"pass": 1.61, "epoch": 3.87, "preprocessing": 45.2}
+"""Seconds of the authors' release on one H200, its own preset."""
+
+
+def bench(
+    preset: Annotated[str, typer.Option(help="authors or paper.")] = "authors",
+    datasets: Annotated[str, typer.Option(help="Names, separated by commas.")] = "cora",
+    root: Annotated[Path, typer.Option(envvar="ANSGT_DATA", help="Folder with the raw data sets.")] = Path(
+        "data"
+    ),
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
+    compiled: Annotated[
+        bool, typer.Option("--compiled/--eager", help="Use torch.compile (CUDA only).")
+    ] = False,
+    repeats: Annotated[int, typer.Option(help="Passes measured; the median is reported.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")] = False,
+) -> dict[str, Any]:
+    """Seconds per training pass, per epoch with evaluation, per update, and of the preprocessing."""
+    from ansgt.errors import unknown_name
+
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
+    rows = [measure(name, preset, root, device, compiled, repeats) for name in datasets.split(",")]
+    ratios = {}
+    for row in rows:
+        peer = {**PEER, "chameleon": PEER_CHAMELEON}.get(row["dataset"], {})
+        for what, seconds in peer.items():
+            name = f"authors' release (H200, its preset) / ours: {row['dataset']} {what}"
+            ratios[name] = seconds / row[f"{what}_s"]
+    return {"name": "epoch", "preset": preset, "rows": rows, "ratios": ratios}
+
+
+def measure(
+    dataset: str, preset: str, root: Path, device: str, compiled: bool, repeats: int
+) -> dict[str, Any]:
+    """One data set: medians over `repeats`, warm-up (and compilation) apart."""
+    import torch
+
+    from ansgt.pipeline import prepare_run
+    from ansgt.storage import DiskCache
+    from ansgt.training.adaptive import AdaptiveLearner
+    from ansgt.training.flops import bytes_per_step, flops_per_step
+
+    overrides = [*PRESETS[preset], *COMMON, f"compiled={str(compiled).lower()}"]
+    data, config = prepare_run(dataset, "ansgt", root=root, device=device, overrides=overrides)
+    split = data.split()
+    on_cuda = torch.device(config.device).type == "cuda"
+    if on_cuda:
+        torch.cuda.reset_peak_memory_stats()
+
+    def build() -> AdaptiveLearner:
+        return AdaptiveLearner(config, data.graph, split, DiskCache(None))
+
+    first = timed(build, on_cuda)[0]  # with every just-in-time compilation in it
+    preprocessing, learner = timed(build, on_cuda)
+    warmup = timed(lambda: (learner.train_epoch(0), learner.predict_proba(split.val)), on_cuda)[0]
+    outside = torch.cat([split.val, split.test])
+    learner.predict_proba(outside)
+    period = learner.settings.update_period
+    passes = [timed(partial(learner.train_epoch, e * period), on_cuda)[0] for e in range(repeats)]
+    evaluations = [timed(lambda: learner.predict_proba(outside), on_cuda)[0] for _ in range(repeats)]
+
+    def update() -> None:
+        learner._update(0)
+        learner._resample()
+
+    update()
+    updates = [timed(update, on_cuda)[0] for _ in range(min(repeats, 3))]
+    steps = -(-len(split.train) // learner.settings.batch_size)
+    sequences = learner.settings.batch_size * learner.settings.num_augmentations
+    num_rows = learner.source.builder().x.shape[0]
+    work = (learner.model, learner.source.layout, sequences, num_rows)
+    one = statistics.median(passes)
+    return {
+        "dataset": dataset,
+        "device": torch.cuda.get_device_name() if on_cuda else "cpu",
+        "pass_s": one,
+        "epoch_s": one + statistics.median(evaluations),
+        "update_s": statistics.median(updates),
+        "preprocessing_s": preprocessing,
+        "first_preprocessing_s": first,
+        "warmup_s": warmup,
+        "step_ms": 1e3 * one / steps,
+        "steps": steps,
+        "tflop_per_step": flops_per_step(*work).total / 1e12,
+        "mb_per_step": bytes_per_step(*work) / 1e6,
+        "tflop_per_s": flops_per_step(*work).total / 1e12 * steps / one,
+        "peak_memory_gb": torch.cuda.max_memory_allocated() / 2**30 if on_cuda else None,
+    }
+
+
+def timed(work: Callable[[], Any], on_cuda: bool) -> tuple[float, Any]:
+    """Seconds of a call, the device's work included, and what it returned."""
+    import torch
+
+    if on_cuda:
+        torch.cuda.synchronize()
+    started = time.perf_counter()
+    result = work()
+    if on_cuda:
+        torch.cuda.synchronize()
+    return time.perf_counter() - started, result
