@@ -42,7 +42,7 @@ SPACES: dict[str, dict[str, list[Any]]] = {
     "gat": {**GNN, "model.hidden_channels": [8, 32], "model.attention_dropout": [0.0, 0.5]},
     "sage": {**GNN, "model.hidden_channels": [64, 256]},
     "jknet": {**GNN, "model.hidden_channels": [32, 64], "model.mode": ["cat", "max"]},
-    "appnp": {**GNN, "model.alpha": [0.1, 0.2, 0.5, 0.9]},
+    "appnp": {**GNN, "model.alpha": [0.1, 0.2, 0.5, 0.9], "model.hidden_channels": [64, 256]},
     "geomgcn": {**GNN, "model.hidden_channels": [16, 32], "model.embedding": ["isomap", "poincare"]},
     "h2gcn": {**GNN, "model.num_rounds": [1, 2], "model.activation": [False, True]},
     "gprgnn": {
