@@ -204,6 +204,7 @@ def _model(settings: AdaptiveSettings, graph: Graph) -> ANSGT:
         input_dropout=settings.input_dropout,
         ffn_multiplier=settings.ffn_multiplier,
         per_layer_bias=settings.per_layer_bias,
+        attention=settings.attention,  # type: ignore[arg-type]
     )
 
 

@@ -2,12 +2,13 @@
 where it prints one."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from ansgt.config import check_choice, check_positive
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics import HEURISTICS
+from ansgt.models.attention import Kernel
 from ansgt.sampling.bandit import RULES
 from ansgt.sampling.reward import ESTIMATORS
 from ansgt.sampling.sampler import MODES
@@ -94,6 +95,8 @@ class AdaptiveSettings:
     """Replay the step as a CUDA graph; None: on CUDA only."""
     compiled: bool = False
     """Run the model through torch.compile."""
+    attention: str = "auto"
+    """auto, plain, sdpa or triton (CUDA alone): how attention is computed; the function is the same."""
 
     def check(self, graph: Graph) -> "AdaptiveSettings":
         """Refuses what cannot work, naming the setting and its value."""
@@ -101,6 +104,7 @@ class AdaptiveSettings:
         check_choice("model.mode", self.mode, MODES)
         check_choice("model.reward", self.reward, ESTIMATORS)
         check_choice("model.bandit_rule", self.bandit_rule, RULES)
+        check_choice("model.attention", self.attention, get_args(Kernel))
         check_choice("model.super_features", self.super_features, ("paper", "mean"))
         for name in (
             "hidden_channels",

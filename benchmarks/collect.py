@@ -1,0 +1,60 @@
+"""results.jsonl files -> one small JSON per (model, data set, split) under results/runs/.
+
+    python benchmarks/collect.py FILE.jsonl... [--into results/runs]
+
+A cell's file holds its settings and versions once and a row per split; a later line for the same split replaces an
+earlier one. `ansgt`'s fixed mixture and single heuristics are models of their own here: ansgt-fixed, ansgt-1-hop, ...
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+ROW = (
+    "index",
+    "test_accuracy",
+    "val_accuracy",
+    "best_epoch",
+    "epochs_run",
+    "seconds",
+    "split_hash",
+    "prediction_hash",
+)
+ONCE = ("dataset", "data_variant", "split", "seed", "num_parameters", "heuristics", "config", "versions")
+
+
+def cell_name(record: dict[str, Any]) -> str:
+    sampling = record.get("sampling")
+    return record["model"] if sampling in (None, "adaptive") else f"{record['model']}-{sampling}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--into", type=Path, default=Path("results/runs"))
+    options = parser.parse_args()
+    options.into.mkdir(parents=True, exist_ok=True)
+    for file in options.files:
+        for line in file.read_text().splitlines():
+            record = json.loads(line)
+            if "error" in record:
+                print(f"{file}: {record['error']}")
+                continue
+            add(record, options.into)
+
+
+def add(record: dict[str, Any], into: Path) -> None:
+    name = cell_name(record)
+    path = into / f"{name}--{record['dataset']}--{record['split']}.json"
+    cell = json.loads(path.read_text()) if path.exists() else {"splits": []}
+    cell["model"] = name
+    cell |= {key: record[key] for key in ONCE if key in record}
+    row = {key: record[key] for key in (*ROW, "p") if key in record}
+    others = [old for old in cell["splits"] if old["index"] != row["index"]]
+    cell["splits"] = sorted([*others, row], key=lambda split: split["index"])
+    path.write_text(json.dumps(cell, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
