@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from ansgt.errors import InputError, unknown_name
-from ansgt.sampling.counter import sequence_keys, stream, uniform
+from ansgt.sampling.counter import sequence_keys, stream
 from ansgt.sampling.mixture import Mixture
 from ansgt.sampling.race import race
+from ansgt.sampling.replacement import draw_with_replacement
 
 MODES = ("without", "with", "distinct")
 _CHUNK_ELEMENTS = {"cpu": 1 << 24, "cuda": 1 << 28}
@@ -139,29 +140,7 @@ class NodeSampler:
         if self.mode == "without":
             position, tau = race(psi, self.mixture.candidates[rows], keys, self.num_sampled)
             return position, (position >= 0).to(torch.int64), tau
-        position = self._with_replacement(psi, self.mixture.lengths[rows], keys)
+        merge = self.mode == "distinct"
+        draws = draw_with_replacement(psi, self.mixture.lengths[rows], keys, self.num_sampled, merge)
         tau = torch.full(keys.shape, torch.inf, dtype=torch.float64, device=nodes.device)
-        if self.mode == "with":
-            return position, (position >= 0).to(torch.int64), tau
-        return *_merge(position), tau
-
-    def _with_replacement(self, psi: Tensor, lengths: Tensor, keys: Tensor) -> Tensor:
-        """Inverse of the cumulative psi at N uniforms a sequence [b, S, N]."""
-        slots = torch.arange(self.num_sampled, device=psi.device)
-        u = uniform(keys[:, :, None], slots).flatten(1)  # [b, S * N]
-        cumulative = psi.cumsum(dim=1)
-        position = torch.searchsorted(cumulative, u * cumulative[:, -1:], right=True)
-        position = torch.minimum(position, lengths[:, None] - 1)  # -1 for a centre without candidates
-        return position.view(*keys.shape, self.num_sampled)
-
-
-def _merge(position: Tensor) -> tuple[Tensor, Tensor]:
-    """Merges repeats: distinct positions first (ascending), then -1; and how often each occurred."""
-    ordered = position.sort(dim=-1).values
-    slots = ordered.shape[-1]
-    fresh = torch.ones_like(ordered, dtype=torch.bool)
-    fresh[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    place = fresh.cumsum(dim=-1) - 1  # which merged slot a draw belongs to
-    count = torch.zeros_like(ordered).scatter_add_(-1, place, torch.ones_like(ordered))
-    merged = torch.full_like(ordered, -1).scatter_(-1, place, ordered)
-    return merged, count * (merged >= 0) if slots else count
+        return draws.position, draws.count, tau
