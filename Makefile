@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Tests that need the real data sets look here; they skip with a reason when it is absent.
 export ANSGT_DATA ?= $(abspath ../shared/data)
+# Threads that wait by spinning make everything slow when two processes share the cores.
+export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: run test lint format docs clean
+.PHONY: run test lint format docs results clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +35,9 @@ format: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/mkdocs build --strict
+
+results: $(STAMP)
+	$(BIN)/python benchmarks/write_results.py
 
 clean:
 	rm -rf $(VENV) build site *.egg-info runs

@@ -1,0 +1,135 @@
+"""docs/results.md, generated from the records under results/runs: nothing on that page is typed by hand."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ansgt.report.aggregate import Cell, paired_differences
+from ansgt.report.paper import ACCURACY, NINE
+
+VARIANTS = ("ansgt-fixed", "ansgt-1-hop", "ansgt-2-hop", "ansgt-ppr", "ansgt-knn")
+HEAD = """# Results
+
+Generated from `results/runs/*.json` by `make results`; every number is the mean ± standard deviation of test accuracy (%) over the
+splits of the named kind, the epoch chosen on validation. Settings: `configs/`, found on validation of splits 0 and 1 of
+uniform-60-20-20. A dash means: not run yet. Two splits called 60/20/20 give different numbers; never compare across them.
+"""
+
+
+def read_cells(folder: Path | str, split: str) -> list[Cell]:
+    """The stored cells of one kind of split."""
+    cells = []
+    for path in sorted(Path(folder).glob(f"*--{split}.json")):
+        stored = json.loads(path.read_text())
+        cells.append(_cell(stored, path))
+    return cells
+
+
+def _cell(stored: dict[str, Any], path: Path) -> Cell:
+    import numpy as np
+
+    accuracies = tuple(row["test_accuracy"] for row in stored["splits"])
+    return Cell(
+        model=stored["model"],
+        dataset=stored["dataset"],
+        variant=stored["data_variant"],
+        per_split=accuracies,
+        mean=float(np.mean(accuracies)),
+        std=float(np.std(accuracies)),
+        val_mean=float(np.mean([row["val_accuracy"] for row in stored["splits"]])),
+        seconds=float(sum(row["seconds"] for row in stored["splits"])),
+        num_parameters=stored["num_parameters"],
+        split_hashes=tuple(row["split_hash"] for row in stored["splits"]),
+        run_dir=str(path),
+    )
+
+
+def results_page(folder: Path | str, kinds: Sequence[str]) -> str:
+    """The whole page in Markdown."""
+    parts = [HEAD]
+    for kind in kinds:
+        cells = read_cells(folder, kind)
+        if not cells:
+            continue
+        parts.append(f"## {kind}\n")
+        parts.append(accuracy_table(cells))
+        parts.append(f"### ANS-GT against its own ablations, {kind}\n")
+        parts.append(ablation_table(cells, folder, kind))
+        parts.append(f"### Paired differences to ANS-GT, {kind}\n")
+        parts.append(difference_table(cells))
+    return "\n".join(parts)
+
+
+def accuracy_table(cells: Sequence[Cell]) -> str:
+    """Models by data sets, the paper's own figure for ANS-GT in the last row."""
+    found = {(cell.model, cell.dataset): cell for cell in cells}
+    models = [m for m in dict.fromkeys(c.model for c in cells) if m not in VARIANTS]
+    models.sort(key=lambda name: (name != "ansgt", name))
+    rows = [[name, *(_words(found.get((name, dataset))) for dataset in NINE)] for name in models]
+    paper = ["*paper's ANS-GT*", *(f"*{ACCURACY['ansgt'][dataset]:.2f}*" for dataset in NINE)]
+    return _markdown(["model", *NINE], [*rows, paper])
+
+
+def ablation_table(cells: Sequence[Cell], folder: Path | str, kind: str) -> str:
+    """Adaptive, fixed mixture and single heuristics, with the probabilities that the bandit ended with."""
+    found = {(cell.model, cell.dataset): cell for cell in cells}
+    names = ("ansgt", *VARIANTS)
+    rows = []
+    for dataset in NINE:
+        if ("ansgt", dataset) in found:
+            values = [_words(found.get((name, dataset))) for name in names]
+            rows.append([dataset, *values, learned(folder, dataset, kind)])
+    head = ["data set", "adaptive", "fixed (HGT)", *(name.removeprefix("ansgt-") for name in VARIANTS[1:])]
+    return _markdown([*head, "learned p (%)"], rows)
+
+
+def learned(folder: Path | str, dataset: str, kind: str) -> str:
+    """Mean probabilities of the heuristics at the kept epoch, e.g. "1-hop 93, 2-hop 4, ppr 1, knn 2"."""
+    stored = json.loads((Path(folder) / f"ansgt--{dataset}--{kind}.json").read_text())
+    splits = [row["p"] for row in stored["splits"]]
+    means = [100 * sum(column) / len(splits) for column in zip(*splits, strict=True)]
+    return ", ".join(f"{name} {mean:.0f}" for name, mean in zip(stored["heuristics"], means, strict=True))
+
+
+def difference_table(cells: Sequence[Cell]) -> str:
+    """Model minus ANS-GT on the same splits, in points, with the 95 % interval and Holm-corrected p."""
+    whole = [cell for cell in cells if _comparable(cell, cells)]
+    rows = [
+        [
+            d.dataset,
+            d.model,
+            f"{100 * d.mean:+.2f}",
+            _interval(d.low, d.high),
+            "-" if d.p_holm is None else f"{d.p_holm:.3f}",
+        ]
+        for d in paired_differences(whole, "ansgt")
+    ]
+    rows.sort(key=lambda row: (NINE.index(row[0]) if row[0] in NINE else 99, row[1]))
+    return _markdown(["data set", "model", "difference", "95 % interval", "p (Holm)"], rows)
+
+
+def _comparable(cell: Cell, cells: Sequence[Cell]) -> bool:
+    """Whether ANS-GT was run on exactly the same splits."""
+    return any(
+        c.model == "ansgt" and c.dataset == cell.dataset and c.split_hashes == cell.split_hashes
+        for c in cells
+    )
+
+
+def _words(cell: Cell | None) -> str:
+    if cell is None or cell.mean is None or cell.std is None:
+        return "-"
+    count = "" if len(cell.per_split) == 10 else f" (n={len(cell.per_split)})"
+    return f"{100 * cell.mean:.2f} ± {100 * cell.std:.2f}{count}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"{100 * low:+.2f} … {100 * high:+.2f}"
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return "Nothing yet.\n"
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"

@@ -1,0 +1,15 @@
+"""Writes docs/results.md from results/runs (`make results`)."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from ansgt.report.tables import results_page
+from ansgt.storage import write_text
+
+KINDS = ("uniform-60-20-20", "per-class-60-20-20")
+
+if __name__ == "__main__":
+    write_text(ROOT / "docs" / "results.md", results_page(ROOT / "results" / "runs", KINDS))
