@@ -11,7 +11,6 @@ ORDER = [
     "errors",
     "storage",
     "graph",
-    "testing",
     "linalg",
     "config",
     "datasets",
@@ -25,6 +24,7 @@ ORDER = [
     "pipeline",
     "comparison",
     "classifier",
+    "testing",
     "benchmarks",
     "cli",
 ]
