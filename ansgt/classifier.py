@@ -1,8 +1,9 @@
 """`NodeClassifier`: fit, predict, explain, save, load; on any PyG `Data`, in the manner of scikit-learn."""
 
+import json
 import shutil
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ansgt.datasets.custom import write_graph
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.report.explanation import Explanation, explain_node
-from ansgt.storage import DiskCache, default_cache_dir, make_folder, write_json
+from ansgt.storage import DiskCache, default_cache_dir, make_folder
 from ansgt.training import build_learner, model_defaults, resolve_device, section_defaults
 from ansgt.training.evaluate import load_learner, load_run
 from ansgt.training.fit import Report, owned_randomness, run, score, seed_all
@@ -114,7 +115,6 @@ class NodeClassifier:
         for old in target.glob("split-*"):
             shutil.rmtree(old)
         shutil.copytree(self._path, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".lock"))
-        write_json(target / "classifier.json", {"model": self.model, "val_fraction": self.val_fraction})
 
     @classmethod
     def load(
@@ -122,15 +122,12 @@ class NodeClassifier:
     ) -> "NodeClassifier":
         """What `save` wrote; also any finished run directory on a user's own graph."""
         folder, config, _ = load_run(path, device=device, cache_dir=cache_dir)
-        optim = {"lr": config.optim.lr, "weight_decay": config.optim.weight_decay}
-        clf = cls(
-            config.model,
-            epochs=config.train.epochs,
-            seed=config.seed,
-            device=device,
-            cache_dir=cache_dir,
-            **{**config.settings, **optim},
-        )
+        sections = {part: asdict(getattr(config, part)) for part in ("optim", "train", "data")}
+        sections["model"] = config.settings
+        settings = {
+            f"{part}.{name}": value for part, values in sections.items() for name, value in values.items()
+        }
+        clf = cls(config.model, seed=config.seed, device=device, cache_dir=cache_dir, **settings)
         return clf._open(folder.path)
 
     def _open(self, path: Path) -> "NodeClassifier":
@@ -143,7 +140,7 @@ class NodeClassifier:
         return self
 
     def _config(self, graph: Graph) -> RunConfig:
-        overrides = [f"{name}={_yaml(value)}" for name, value in self.settings.items()]
+        overrides = [f"{name}={json.dumps(value)}" for name, value in self.settings.items()]  # JSON is YAML
         if self.epochs is not None:
             overrides.append(f"train.epochs={self.epochs}")
         return build_config(
@@ -238,9 +235,6 @@ def _indices(nodes: Any, num_nodes: int) -> Tensor:
         return chosen.nonzero().flatten()
     chosen = chosen.to(torch.int64).reshape(-1)
     if len(chosen) and (int(chosen.min()) < 0 or int(chosen.max()) >= num_nodes):
-        raise InputError(f"Node {int(chosen.max())} does not exist: the graph has {num_nodes} nodes.")
+        wrong = int(chosen.min()) if int(chosen.min()) < 0 else int(chosen.max())
+        raise InputError(f"Node {wrong} does not exist: the graph has {num_nodes} nodes.")
     return chosen
-
-
-def _yaml(value: Any) -> str:
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

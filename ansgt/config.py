@@ -11,6 +11,7 @@ once under ``default`` and once under every data set that differs::
 """
 
 import dataclasses
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from ansgt.errors import InputError, unknown_name
 
 SECTIONS = ("model", "optim", "train", "data")
 
-CONFIG_FOLDERS = (Path(__file__).parent / "configs", Path(__file__).parents[1] / "configs")
-"""Where the shipped settings are: inside an installed package, or at the top of a checkout."""
+CONFIG_FOLDERS = (Path(__file__).parents[1] / "configs", Path(sys.prefix) / "share" / "ansgt" / "configs")
+"""Where the shipped settings are: at the top of a checkout, or where a wheel puts them."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from ansgt.cli.common import CacheOption, JsonFlag, RootOption, err, verb
 
@@ -29,22 +29,15 @@ def datasets(
 
 
 def render(result: dict[str, Any]) -> None:
-    table = Table(
-        "data set",
-        "nodes",
-        "edges",
-        "classes",
-        "features",
-        "edge hom.",
-        "node hom.",
-        "variant",
-        "default split",
-    )
+    table = Table(Column("data set", no_wrap=True))
+    for head in ("nodes", "edges", "classes", "features", "edge hom.", "node hom."):
+        table.add_column(head, justify="right")
+    table.add_column("variant")
     for row in result["datasets"]:
         counts = [f"{row[k]:,}" if row["present"] else "-" for k in _COUNTS]
         shares = [f"{row[k]:.3f}" if row["present"] else "-" for k in ("edge_homophily", "node_homophily")]
         name = row["name"] if row["present"] else f"[dim]{row['name']} (absent)[/]"
-        table.add_row(name, *counts, *shares, row["variant"], row["default_split"])
+        table.add_row(name, *counts, *shares, row["variant"])
     Console().print(table)
 
 

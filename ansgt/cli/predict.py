@@ -1,4 +1,4 @@
-"""`ansgt predict RUN`: per-node class probabilities as CSV or NPZ, averaged over the run's splits or of one of them."""
+"""`ansgt predict RUN`: per-node class probabilities of one of the run's splits, as CSV or NPZ."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -188,11 +188,9 @@ def load(
     spec, root = DATASETS[name], Path(root).expanduser()
     cache = Path(cache_dir).expanduser() if cache_dir is not None else default_cache_dir()
     if download and not is_present(root, spec.raw, spec.files):
-        folder = cache / "downloads"
-        data = spec.load(folder, spec.pyg_name)
-    else:
-        folder = _processed(name, root, cache, allow_changed)
-        data = spec.load(folder, spec.pyg_name)
+        root = _download(name, spec, cache)
+    folder = _processed(name, root, cache, allow_changed)
+    data = spec.load(folder, spec.pyg_name)
     graph = Graph.from_data(data, name=name)
     return Dataset(name, spec.variant, graph, spec.default_split, _stored_splits(spec, data, folder))
 
@@ -280,6 +278,23 @@ def _processed(name: str, root: Path, cache: Path, allow_changed: bool) -> Path:
     return built(root, files, target, lambda folder: spec.load(folder, spec.pyg_name))
 
 
+def _download(name: str, spec: DatasetSpec, cache: Path) -> Path:
+    """Lets PyG fetch the raw files into the cache and returns the folder that then serves as the root.
+
+    What PyG fetched is checked like any other root before it counts (`_processed`).
+    """
+    if spec.load in (webkb.load_corrected, benchmark.load_facebook, ogb.load):
+        raise InputError(
+            f"PyG cannot fetch data set '{name}' in this variant; put its raw files under --root."
+        )
+    target = cache / "downloads"
+    try:
+        spec.load(target, spec.pyg_name)
+    except (OSError, RuntimeError) as error:  # URLError is an OSError
+        raise InputError(f"Data set '{name}' could not be downloaded: {error}.") from None
+    return target
+
+
 def _stored_splits(spec: DatasetSpec, data: Data, folder: Path) -> dict[str, list[Split]]:
     stored: dict[str, list[Split]] = {}
     if spec.split_files is not None:
@@ -310,7 +325,19 @@ def _load_custom(path: Path) -> Dataset:
     data = custom.load(path)
     graph = Graph.from_data(data, name=path.stem)
     names = ("train_mask", "val_mask", "test_mask")
-    if all(getattr(data, name, None) is not None for name in names):
+    given = [name for name in names if getattr(data, name, None) is not None]
+    if set(given) == {
+        "train_mask",
+        "val_mask",
+    }:  # a graph whose other labels are unknown has nothing to test on
+        data.test_mask = torch.zeros_like(data.train_mask)
+        given = list(names)
+    elif given and len(given) < 3:
+        raise InputError(
+            f"The graph file {path} has {', '.join(given)} but not {', '.join(n for n in names if n not in given)}; "
+            "give train_mask and val_mask (test_mask may be absent), or none."
+        )
+    if given:
         return Dataset(path.stem, str(path.resolve()), graph, "given", {"given": _from_masks(data, "given")})
     return Dataset(path.stem, str(path.resolve()), graph, "uniform-60-20-20")
 

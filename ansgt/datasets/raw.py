@@ -27,7 +27,7 @@ def find_raw(root: Path, folder: str, patterns: tuple[str, ...], name: str) -> l
         if not matches and not pattern.startswith("*"):
             raise InputError(
                 f"Data set '{name}': {root / folder / pattern} does not exist; put the raw files there, "
-                "give another --root, or allow PyG to fetch them with --download."
+                "give another --root, or let `ansgt train --download` fetch them."
             )
         found += matches
     return found
@@ -47,7 +47,7 @@ def check_raw(root: Path, files: list[Path], allow_changed: bool) -> str:
         if not allow_changed and pinned.get(relative, digests[relative]) != digests[relative]:
             raise InputError(
                 f"{path} is not the published file: sha256 {digests[relative][:12]}..., expected "
-                f"{pinned[relative][:12]}...; pass --allow-changed-data to use it all the same."
+                f"{pinned[relative][:12]}...; `ansgt train --allow-changed-data` uses it all the same."
             )
     return content_hash(digests)[:16]
 

@@ -8,7 +8,7 @@ from numba import njit, prange
 from ansgt.linalg import row_top_k
 
 _JIT_PAYS = 2_000_000
-_JIT_PAYS_DENSE = 30_000_000
+_JIT_PAYS_DENSE = 16_000_000
 """Smaller work is done without numba: compiling a kernel takes seconds on the first run of a machine."""
 
 
