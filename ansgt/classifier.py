@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,10 @@ from ansgt.datasets.custom import write_graph
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.report.explanation import Explanation, explain_node
-from ansgt.storage import DiskCache, default_cache_dir, make_folder
-from ansgt.training import build_learner, model_defaults, resolve_device, section_defaults
-from ansgt.training.evaluate import load_learner, load_run
-from ansgt.training.fit import Report, owned_randomness, run, score, seed_all
-from ansgt.training.learner import Learner
+from ansgt.storage import default_cache_dir, make_folder
+from ansgt.training import model_defaults, resolve_device, section_defaults
+from ansgt.training.evaluate import load_learner, load_run, move_learner, predict_all
+from ansgt.training.fit import Report, run, score
 
 
 class NodeClassifier:
@@ -87,11 +86,11 @@ class NodeClassifier:
     def predict_proba(self, data: Any = None, nodes: Any = None) -> np.ndarray:
         """Class probabilities [n, C], float32; `data` may be the training graph grown by nodes and edges, or another one."""
         self._check_fitted()
-        graph = self.graph_ if data is None else self._same_features(data)
-        learner = self.learner_ if data is None else self._rebuild(graph)
-        with owned_randomness(self.config_.device):
-            seed_all(self.config_.seed, 0, -2)
-            return learner.predict_proba(_indices(nodes, graph.num_nodes)).numpy()
+        graph, learner = self.graph_, self.learner_
+        if data is not None:
+            graph = Graph.from_data(data)
+            learner = move_learner(learner, self.config_, self.graph_, graph, self.cache_dir)
+        return predict_all(learner, self.config_, 0, _indices(nodes, graph.num_nodes)).numpy()
 
     def score(self, mask: Any = None) -> float:
         """Accuracy on the given nodes (mask or indices; default: the test part)."""
@@ -153,29 +152,6 @@ class NodeClassifier:
             device=resolve_device(self.device),
             overrides=overrides,
         )
-
-    def _same_features(self, data: Any) -> Graph:
-        graph = Graph.from_data(data)
-        if graph.num_features != self.graph_.num_features:
-            raise InputError(
-                f"Field 'x' has {graph.num_features} features, but the model was trained with {self.graph_.num_features}."
-            )
-        return replace(graph, num_classes=self.graph_.num_classes)
-
-    def _rebuild(self, graph: Graph) -> Learner:
-        """The trained weights on another graph; its heuristics, coarse graph and sequences are computed anew."""
-        nothing = Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([]), "none")
-        with owned_randomness(self.config_.device):
-            learner = build_learner(
-                self.config_, graph, nothing, DiskCache(self.cache_dir or default_cache_dir())
-            )
-        try:
-            learner.load_weights(self.learner_.weights())
-        except RuntimeError:
-            raise InputError(
-                f"Model '{self.model}' learns weights per node and cannot move to another graph."
-            ) from None
-        return learner
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "learner_"):

@@ -1,15 +1,17 @@
 """A finished run, brought back: its learner with the best weights, its scores, its predictions."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
 from ansgt.errors import InputError
-from ansgt.graph import Split
+from ansgt.graph import Graph, Split
 from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.training.build import build_learner, resolve_device
 from ansgt.training.checkpoint import load_state
@@ -54,6 +56,37 @@ def load_learner(
     return learner, split
 
 
+def move_learner(
+    learner: Learner, config: RunConfig, trained_on: Graph, graph: Graph, cache_dir: Path | str | None = None
+) -> Learner:
+    """Trained weights on another graph with the same features: one that grew, or a new one.
+
+    Its heuristics, coarse graph and sequences are computed anew; labels are not needed.
+    """
+    if graph.num_features != trained_on.num_features:
+        raise InputError(
+            f"Field 'x' has {graph.num_features} features, but the model was trained with {trained_on.num_features}."
+        )
+    graph = replace(graph, num_classes=trained_on.num_classes)
+    nothing = Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([]), "none")
+    with owned_randomness(config.device):
+        moved = build_learner(config, graph, nothing, DiskCache(cache_dir or default_cache_dir()))
+    try:
+        moved.load_weights(learner.weights())
+    except RuntimeError:
+        raise InputError(
+            f"Model '{config.model}' learns weights per node and cannot move to another graph."
+        ) from None
+    return moved
+
+
+def predict_all(learner: Learner, config: RunConfig, index: int, nodes: Tensor) -> Tensor:
+    """Class probabilities as the record's were computed: from the generators that end a split."""
+    with owned_randomness(config.device):
+        seed_all(config.seed, index, -2)
+        return learner.predict_proba(nodes)
+
+
 def evaluate_run(
     run_dir: Path | str,
     *,
@@ -66,9 +99,7 @@ def evaluate_run(
     graph, test, val, matches = dataset.graph, [], [], True
     for result in folder.results():
         learner, split = load_learner(folder, config, dataset, result["index"], cache_dir)
-        with owned_randomness(config.device):
-            seed_all(config.seed, split.index, -2)
-            probabilities = learner.predict_proba(torch.arange(graph.num_nodes))
+        probabilities = predict_all(learner, config, split.index, torch.arange(graph.num_nodes))
         test.append(score(probabilities[split.test], graph.y[split.test])[0])
         val.append(score(probabilities[split.val], graph.y[split.val])[0])
         stored = folder.predictions(split.index)["probabilities"]

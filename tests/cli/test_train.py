@@ -54,6 +54,11 @@ def test_own_graph_by_path(tmp_path: Path) -> None:
     trained = call("train", str(tmp_path / "mine.npz"), *QUICK, "--run-dir", str(tmp_path / "run"))
     assert trained["dataset"] == "mine"
     assert call("evaluate", str(tmp_path / "run"), "--device", "cpu")["matches_record"]
+    edges = np.concatenate([rng.integers(0, 40, (2, 80)), [[40, 41], [0, 1]]], axis=1)
+    np.savez(tmp_path / "grown.npz", x=np.concatenate([x, x[:2]]), edge_index=edges, y=np.full(42, -1))
+    output = str(tmp_path / "grown.csv")
+    grown = call("predict", str(tmp_path / "run"), "--graph", str(tmp_path / "grown.npz"), "--output", output)
+    assert (grown["num_nodes"], grown["num_classes"]) == (42, 2)
 
 
 def test_human_output_names_the_split_and_the_variant(tmp_path: Path) -> None:
