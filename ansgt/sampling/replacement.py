@@ -1,6 +1,6 @@
 """Sampling with replacement by the inverse of the cumulative psi, repeats merged or not, in torch and in numba."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,7 +12,8 @@ from ansgt.sampling.counter import uniform, uniform_scalar
 _JIT_PAYS = 1 << 22
 
 
-class Draws(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Draws:
     """`position` in the candidate row [B, S, N] int64, -1 for an empty slot, and `count` of the draws in it, int64."""
 
     position: Tensor
