@@ -117,47 +117,55 @@ def lobpcg(
     root = np.sqrt(graph.size.astype(np.float64))
     inverse = 1.0 / root
     diagonal = np.where(graph.degree > 0, graph.degree, 1.0) / graph.size
-    basis, image = np.empty((n, 3 * k)), np.empty((n, 3 * k))  # [X | W | P] and L times it
-    basis[:, :k] = project_kernel(graph.component, graph.num_components, root, block)
-    image[:, :k] = apply_laplacian(*graph.csr, graph.degree, inverse, np.ascontiguousarray(basis[:, :k]))
+    basis, image = np.zeros((n, 3 * k)), np.zeros((n, 3 * k))  # [X | W | P] and L times it, changed in place
+    basis[:, :k] = block
+    project_kernel(graph.component, graph.num_components, root, basis, 0, k)
+    apply_laplacian(*graph.csr, graph.degree, inverse, basis, image, 0, k)
     values, mix = _ritz(basis[:, :k], image[:, :k], k)
-    basis[:, :k], image[:, :k] = basis[:, :k] @ mix, image[:, :k] @ mix
+    recombine(basis, mix, mix[:, :0])
+    recombine(image, mix, mix[:, :0])
     width = 2 * k
     for _ in range(iterations):
-        residual = image[:, :k] - basis[:, :k] * values
-        if tolerance and np.all(np.linalg.norm(residual, axis=0)[:wanted] <= tolerance * values[:wanted]):
+        precondition(basis, image, values, diagonal, k)
+        if tolerance and _settled(basis, diagonal, values, tolerance, k, wanted):
             break
-        residual /= diagonal[:, None]
-        step = project_kernel(graph.component, graph.num_components, root, residual)
-        step -= basis[:, :k] @ (basis[:, :k].T @ step)
-        step /= np.maximum(np.linalg.norm(step, axis=0), 1e-300)
-        basis[:, k : 2 * k] = step
-        image[:, k : 2 * k] = apply_laplacian(*graph.csr, graph.degree, inverse, step)
+        project_kernel(graph.component, graph.num_components, root, basis, k, 2 * k)
+        overlap = basis[:, :k].T @ basis[:, k : 2 * k]
+        take_out(basis, overlap, k)
+        apply_laplacian(*graph.csr, graph.degree, inverse, basis, image, k, 2 * k)
         values, mix = _ritz(basis[:, :width], image[:, :width], k)
-        mix = _with_direction(mix, k)
-        basis[:, :k], basis[:, 2 * k :] = np.split(basis[:, :width] @ mix, 2, axis=1)
-        image[:, :k], image[:, 2 * k :] = np.split(image[:, :width] @ mix, 2, axis=1)
+        direction = _direction(mix, k)
+        recombine(basis, mix, direction)
+        recombine(image, mix, direction)
         width = 3 * k
     return values, np.ascontiguousarray(basis[:, :k])
+
+
+def _settled(
+    basis: np.ndarray, diagonal: np.ndarray, values: np.ndarray, tolerance: float, k: int, wanted: int | None
+) -> bool:
+    """Whether the first `wanted` residuals, preconditioned in basis[:, k:2k], are small against their eigenvalues."""
+    residual = np.linalg.norm(basis[:, k : 2 * k] * diagonal[:, None], axis=0)
+    return bool(np.all(residual[:wanted] <= tolerance * values[:wanted]))
 
 
 def _ritz(basis: np.ndarray, image: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Smallest k Ritz values over the span of `basis`, and the coefficients of their vectors; survives a dependent basis."""
     gram, energy = basis.T @ basis, basis.T @ image
-    energy = (energy + energy.T) / 2
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    gram, energy = gram * np.outer(scale, scale), (energy + energy.T) * np.outer(scale, scale) / 2
     spread, rotation = np.linalg.eigh(gram)
     kept = spread > 1e-13 * spread[-1]
     white = rotation[:, kept] / np.sqrt(spread[kept])
     values, vectors = np.linalg.eigh(white.T @ energy @ white)
-    return values[:k], white @ vectors[:, :k]
+    return values[:k], scale[:, None] * (white @ vectors[:, :k])
 
 
-def _with_direction(mix: np.ndarray, k: int) -> np.ndarray:
-    """Coefficients [X | P]: the new vectors and their part outside the old ones, scaled to keep the Gram matrix sane."""
+def _direction(mix: np.ndarray, k: int) -> np.ndarray:
+    """Coefficients of P: the part of the new vectors outside the old ones."""
     direction = mix.copy()
     direction[:k] = 0.0
-    direction /= np.maximum(np.linalg.norm(direction, axis=0), 1e-300)
-    return np.hstack([mix, direction])
+    return direction
 
 
 def dense_eigenpairs(graph: Contracted, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -166,22 +174,34 @@ def dense_eigenpairs(graph: Contracted, k: int) -> tuple[np.ndarray, np.ndarray]
     if k == 0:
         return np.zeros(0), np.zeros((n, 0))
     inverse = 1.0 / np.sqrt(graph.size.astype(np.float64))
-    matrix = apply_laplacian(*graph.csr, graph.degree, inverse, np.eye(n))
+    matrix = np.empty((n, n))
+    apply_laplacian(*graph.csr, graph.degree, inverse, np.eye(n), matrix, 0, n)
     q = graph.num_components
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(q, q + k - 1))
     return values, np.ascontiguousarray(vectors)
 
 
+def laplacian_times(graph: Contracted, block: np.ndarray) -> np.ndarray:
+    """L block, for the combinatorial Laplacian L of the contracted graph [n, k]."""
+    out = np.empty_like(block)
+    ones = np.ones(graph.num_nodes)
+    apply_laplacian(*graph.csr, graph.degree, ones, block, out, 0, block.shape[1])
+    return out
+
+
 def _cascade(
     graph: Contracted, coarsest: int, rng: np.random.Generator
 ) -> tuple[list[Contracted], list[np.ndarray]]:
+    """Coarser and coarser copies, each by two rounds of pairing, and the node of the next copy for every node."""
     levels, labels = [graph], []
     while levels[-1].num_nodes > coarsest + graph.num_components:
-        fine = levels[-1]
-        label, count = aggregate(*fine.csr, fine.degree, rng.permutation(fine.num_nodes))
-        if count > 0.9 * fine.num_nodes:
+        level, label = levels[-1], np.arange(levels[-1].num_nodes)
+        for _ in range(2):
+            pair, count = aggregate(*level.csr, level.degree, rng.permutation(level.num_nodes))
+            label, level = pair[label], level.contract(pair, count)
+        if level.num_nodes > 0.9 * levels[-1].num_nodes:
             break
-        levels.append(fine.contract(label, count))
+        levels.append(level)
         labels.append(label)
     return levels, labels
 
@@ -227,38 +247,75 @@ def apply_laplacian(
     degree: np.ndarray,
     scale: np.ndarray,
     block: np.ndarray,
-) -> np.ndarray:
-    """diag(scale) L diag(scale) times a block [n, k]."""
-    n, k = block.shape
-    out = np.empty((n, k))
-    for i in prange(n):
+    out: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    """Columns first..last-1 of `out` become diag(scale) L diag(scale) times those of `block`."""
+    for i in prange(len(degree)):
         own = degree[i] * scale[i]
-        for c in range(k):
+        for c in range(first, last):
             out[i, c] = own * block[i, c]
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             factor = weights[e] * scale[j]
-            for c in range(k):
+            for c in range(first, last):
                 out[i, c] -= factor * block[j, c]
-        for c in range(k):
+        for c in range(first, last):
             out[i, c] *= scale[i]
-    return out
 
 
-@njit(cache=True)
+@njit(parallel=True, cache=True)
 def project_kernel(
-    component: np.ndarray, num_components: int, root: np.ndarray, block: np.ndarray
-) -> np.ndarray:
-    """Takes the kernel of PᵀLP out of a block: root (= sqrt(size)) times the component indicators."""
-    n, k = block.shape
-    total = np.zeros((num_components, k))
+    component: np.ndarray, num_components: int, root: np.ndarray, block: np.ndarray, first: int, last: int
+) -> None:
+    """Takes the kernel of PᵀLP, root (= sqrt(size)) times the component indicators, out of the given columns."""
+    total = np.zeros((num_components, last - first))
     mass = np.zeros(num_components)
-    for i in range(n):
-        mass[component[i]] += root[i] * root[i]
+    for i in range(len(component)):
+        own = component[i]
+        mass[own] += root[i] * root[i]
+        for c in range(first, last):
+            total[own, c - first] += root[i] * block[i, c]
+    for i in prange(len(component)):
+        own = component[i]
+        for c in range(first, last):
+            block[i, c] -= root[i] * total[own, c - first] / mass[own]
+
+
+@njit(parallel=True, cache=True)
+def precondition(
+    basis: np.ndarray, image: np.ndarray, values: np.ndarray, diagonal: np.ndarray, k: int
+) -> None:
+    """W = (L X - X diag(values)) / diagonal, for basis = [X | W | P]."""
+    for i in prange(len(basis)):
         for c in range(k):
-            total[component[i], c] += root[i] * block[i, c]
-    out = np.empty((n, k))
-    for i in range(n):
+            basis[i, k + c] = (image[i, c] - basis[i, c] * values[c]) / diagonal[i]
+
+
+@njit(parallel=True, cache=True)
+def take_out(basis: np.ndarray, overlap: np.ndarray, k: int) -> None:
+    """W -= X overlap, for basis = [X | W | P]."""
+    for i in prange(len(basis)):
+        for a in range(k):
+            x = basis[i, a]
+            for c in range(k):
+                basis[i, k + c] -= x * overlap[a, c]
+
+
+@njit(parallel=True, cache=True)
+def recombine(block: np.ndarray, mix: np.ndarray, direction: np.ndarray) -> None:
+    """Rows [X | W | P] become [X' | . | P']: X' by the coefficients `mix`, P' by `direction` (none: P stays)."""
+    width, k = mix.shape
+    for i in prange(len(block)):
+        new = np.zeros(2 * k)
+        for a in range(width):
+            value = block[i, a]
+            for c in range(k):
+                new[c] += value * mix[a, c]
+            for c in range(direction.shape[1]):
+                new[k + c] += value * direction[a, c]
         for c in range(k):
-            out[i, c] = block[i, c] - root[i] * total[component[i], c] / mass[component[i]]
-    return out
+            block[i, c] = new[c]
+        for c in range(direction.shape[1]):
+            block[i, 2 * k + c] = new[k + c]

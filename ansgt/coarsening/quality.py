@@ -8,7 +8,7 @@ import numpy as np
 from ansgt.coarsening.base import CoarseGraph
 from ansgt.coarsening.clustering import steady_threads
 from ansgt.coarsening.contraction import Contracted
-from ansgt.coarsening.eigen import apply_laplacian, converged_eigenpairs
+from ansgt.coarsening.eigen import converged_eigenpairs, laplacian_times
 from ansgt.graph import Graph
 from ansgt.storage import DiskCache
 
@@ -112,7 +112,7 @@ def subspace_error(start: Contracted, coarse: CoarseGraph, values: np.ndarray, v
         return 0.0
     lost = vectors - coarse.P @ (coarse.P.T @ vectors)
     lost = np.ascontiguousarray(lost / np.sqrt(values))
-    energy = lost.T @ apply_laplacian(*start.csr, start.degree, np.ones(start.num_nodes), lost)
+    energy = lost.T @ laplacian_times(start, lost)
     return float(np.sqrt(max(np.linalg.eigvalsh((energy + energy.T) / 2)[-1], 0.0)))
 
 

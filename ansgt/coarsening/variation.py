@@ -4,7 +4,7 @@ import numpy as np
 
 from ansgt.coarsening.clustering import worker_threads
 from ansgt.coarsening.contraction import Contracted
-from ansgt.coarsening.eigen import apply_laplacian
+from ansgt.coarsening.eigen import laplacian_times
 from ansgt.coarsening.matching import greedy_matching
 from ansgt.coarsening.multilevel import Multilevel
 from ansgt.coarsening.neighborhoods import edge_variation, neighborhood_costs, orient, select_neighborhoods
@@ -46,8 +46,7 @@ class LocalVariation(Multilevel):
 
     def next_vectors(self, level: Contracted, vectors: np.ndarray) -> np.ndarray:
         """Means of the subspace, turned and scaled so that AᵀLA = I again; directions that vanished are dropped."""
-        ones = np.ones(level.num_nodes)
-        energy = vectors.T @ apply_laplacian(*level.csr, level.degree, ones, vectors)
+        energy = vectors.T @ laplacian_times(level, vectors)
         spectrum, rotation = np.linalg.eigh((energy + energy.T) / 2)
         kept = spectrum > 1e-10 * max(spectrum[-1:].sum(), 1e-300)
         return np.ascontiguousarray(vectors @ (rotation[:, kept] / np.sqrt(spectrum[kept])))

@@ -54,6 +54,12 @@ class SequenceBuilder:
             that they are computed batch by batch.
     """
 
+    ids: Tensor
+    mask: Tensor
+    log_count: Tensor
+    phi: Tensor | None
+    _row: Tensor
+
     def __init__(
         self,
         graph: Graph,
@@ -85,13 +91,16 @@ class SequenceBuilder:
             self._near, self._near_weight = _neighbor_tables(coarse.adj, max_neighbors, self.device)
 
     def resample(self, sampled: SampledNodes, round: int = 0) -> "SequenceBuilder":
-        """Takes the draw of a round and builds the tables: `ids`, `mask`, `log_count` [R, S, T] for its R centres."""
+        """Takes the draw of a round and builds the tables: `ids`, `mask`, `log_count` [R, S, T] for its R centres.
+
+        Tables of the same shape are written in place: a CUDA graph that was captured on them stays valid.
+        """
         nodes = sampled.nodes.to(self.device)
         shape = (*sampled.ids.shape[:2], self.layout.length)
         self.num_sequences = shape[1]
-        self.ids = torch.zeros(shape, dtype=torch.int32, device=self.device)
-        self.mask = torch.ones(shape, dtype=torch.bool, device=self.device)
-        self.log_count = torch.zeros(shape, device=self.device)
+        self._put("ids", torch.zeros(shape, dtype=torch.int32, device=self.device))
+        self._put("mask", torch.ones(shape, dtype=torch.bool, device=self.device))
+        self._put("log_count", torch.zeros(shape, device=self.device))
         self.ids[..., 0] = nodes[:, None]
         self.ids[..., self.layout.sampled] = sampled.ids
         self.mask[..., self.layout.sampled] = sampled.mask
@@ -99,10 +108,18 @@ class SequenceBuilder:
         self.ids[..., self.layout.globals] = self._globals
         if self.layout.num_supernodes:
             self._place_supernodes(nodes, round)
-        self._row = torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device)
+        self._put("_row", torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device))
         self._row[nodes] = torch.arange(len(nodes), device=self.device)
-        self.phi = self._tabulate()
+        self._put("phi", self._tabulate())
         return self
+
+    def _put(self, name: str, table: Tensor | None) -> None:
+        """Sets a table, into the memory of the old one where that has its shape."""
+        old = getattr(self, name, None)
+        if old is not None and table is not None and old.shape == table.shape:
+            old.copy_(table)
+        else:
+            setattr(self, name, table)
 
     def batch(self, centres: Tensor, sequences: Tensor | None = None) -> SequenceBatch:
         """Sequences of `centres` [b], centre-major: row i * s + j is centre i, sequence j of `sequences` [s].

@@ -15,7 +15,7 @@ from ansgt.sampling import Exp4P, reward
 from ansgt.storage import DiskCache
 from ansgt.training.inference import Predictor, Significance
 from ansgt.training.learner import State, prepare_features
-from ansgt.training.optim import LinearSchedule, ScheduledAdamW
+from ansgt.training.optim import scheduled_adamw
 from ansgt.training.settings import SECTION_6_1, AdaptiveSettings
 from ansgt.training.source import INFERENCE_ROUND, SequenceSource, use_amp
 from ansgt.training.steps import CapturedStep, TrainStep, train_epoch
@@ -55,7 +55,7 @@ class AdaptiveLearner:
         )
         self.p = _initial(self.settings, self.bandit)
         self.model = _model(self.settings, graph).to(self.device)
-        self.optimizer = _optimizer(config, self.model, len(split.train), self.settings.batch_size)
+        self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.settings.batch_size)
         self.train_nodes = split.train.to(self.device)
         self.round = 0
         self.rows: list[dict[str, Any]] = []
@@ -205,19 +205,4 @@ def _model(settings: AdaptiveSettings, graph: Graph) -> ANSGT:
         ffn_multiplier=settings.ffn_multiplier,
         per_layer_bias=settings.per_layer_bias,
         attention=settings.attention,  # type: ignore[arg-type]
-    )
-
-
-def _optimizer(config: RunConfig, model: ANSGT, num_centres: int, batch_size: int) -> ScheduledAdamW:
-    optim, steps = config.optim, -(-num_centres // batch_size)
-    schedule = LinearSchedule.from_epochs(
-        optim.lr, optim.end_lr, optim.warmup_epochs, config.train.epochs, steps
-    )
-    return ScheduledAdamW(
-        model,
-        schedule,
-        weight_decay=optim.weight_decay,
-        betas=(optim.beta1, optim.beta2),
-        eps=optim.eps,
-        clip_norm=optim.clip_norm,
     )

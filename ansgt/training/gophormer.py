@@ -16,7 +16,7 @@ from ansgt.sequences.proximity import Proximity
 from ansgt.storage import DiskCache
 from ansgt.training.inference import Predictor
 from ansgt.training.learner import State, prepare_features
-from ansgt.training.optim import LinearSchedule, ScheduledAdamW
+from ansgt.training.optim import scheduled_adamw
 from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_epoch
 
 INFERENCE_ROUND = 1 << 30
@@ -111,7 +111,7 @@ class GophormerLearner:
         self.train_builder = self._builder()
         self.eval_builder = copy.copy(self.train_builder)
         self.model = _model(settings, graph).to(self.device)
-        self.optimizer = _optimizer(config, self.model, len(split.train), settings.batch_size)
+        self.optimizer = scheduled_adamw(config, self.model, len(split.train), settings.batch_size)
         step = ConsistentStep(self.model, self.optimizer, self.train_builder.batch, amp=self.amp)
         step.settings = settings
         self.step: TrainStep | CapturedStep = CapturedStep(step) if self.captured else step
@@ -129,15 +129,8 @@ class GophormerLearner:
         return SequenceBuilder(self.graph, layout, proximity, encode=encode)
 
     def _fill(self, builder: SequenceBuilder, nodes: Tensor, count: int, round: int) -> None:
-        """Draws ego-graphs into the builder's tables; in place, so that a captured graph stays valid."""
-        drawn = cast(SampledNodes, self.samplers[count].draw(nodes, round))
-        fresh = copy.copy(builder).resample(drawn, round)
-        for name in ("ids", "mask", "log_count", "phi", "_row", "num_sequences"):
-            new, old = getattr(fresh, name), getattr(builder, name, None)
-            if isinstance(old, Tensor) and isinstance(new, Tensor) and old.shape == new.shape:
-                old.copy_(new)
-            else:
-                setattr(builder, name, new)
+        """Draws ego-graphs into the builder's tables."""
+        builder.resample(cast(SampledNodes, self.samplers[count].draw(nodes, round)), round)
 
     def train_epoch(self, epoch: int) -> dict[str, float]:
         self._fill(self.train_builder, self.train_nodes, self.settings.num_samples, epoch)
@@ -194,19 +187,4 @@ def _model(settings: GophormerSettings, graph: Graph) -> Gophormer:
         attention_dropout=settings.attention_dropout,
         input_dropout=settings.input_dropout,
         ffn_multiplier=settings.ffn_multiplier,
-    )
-
-
-def _optimizer(config: RunConfig, model: Gophormer, num_centres: int, batch_size: int) -> ScheduledAdamW:
-    optim, steps = config.optim, -(-num_centres // batch_size)
-    schedule = LinearSchedule.from_epochs(
-        optim.lr, optim.end_lr, optim.warmup_epochs, config.train.epochs, steps
-    )
-    return ScheduledAdamW(
-        model,
-        schedule,
-        weight_decay=optim.weight_decay,
-        betas=(optim.beta1, optim.beta2),
-        eps=optim.eps,
-        clip_norm=optim.clip_norm,
     )

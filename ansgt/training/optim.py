@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from ansgt.config import RunConfig
 from ansgt.errors import InputError
 
 
@@ -141,6 +142,22 @@ class ScheduledAdamW:
         for name, parameter in self.parameters.items():
             for moment in ("exp_avg", "exp_avg_sq"):
                 self._adamw.state[parameter][moment].copy_(state[f"{moment}.{name}"])
+
+
+def scheduled_adamw(config: RunConfig, model: nn.Module, num_centres: int, batch_size: int) -> ScheduledAdamW:
+    """The optimizer of a run: its settings, with warm-up and decay counted in the batches of `num_centres` centres."""
+    optim, steps = config.optim, -(-num_centres // batch_size)
+    schedule = LinearSchedule.from_epochs(
+        optim.lr, optim.end_lr, optim.warmup_epochs, config.train.epochs, steps
+    )
+    return ScheduledAdamW(
+        model,
+        schedule,
+        weight_decay=optim.weight_decay,
+        betas=(optim.beta1, optim.beta2),
+        eps=optim.eps,
+        clip_norm=optim.clip_norm,
+    )
 
 
 def _groups(model: nn.Module, lr: float, weight_decay: float) -> list[dict[str, Any]]:

@@ -79,17 +79,11 @@ class SequenceSource:
         return copy.copy(self._builder)
 
     def fill(self, builder: SequenceBuilder, nodes: Tensor, p: Tensor, round: int) -> SampledNodes:
-        """Draws sequences for `nodes` and puts them into the builder; in place, so that a captured graph stays valid."""
+        """Draws sequences for `nodes` and puts them into the builder's tables."""
         sampled = self.sampler.draw(nodes, p, round)
-        fresh = copy.copy(builder).resample(sampled, round)
+        builder.resample(sampled, round)
         if not self.settings.multiplicity_bias:
-            fresh.log_count.zero_()
-        for name in ("ids", "mask", "log_count", "phi", "_row", "num_sequences"):
-            new, old = getattr(fresh, name), getattr(builder, name, None)
-            if isinstance(old, Tensor) and isinstance(new, Tensor) and old.shape == new.shape:
-                old.copy_(new)
-            else:
-                setattr(builder, name, new)
+            builder.log_count.zero_()
         return sampled
 
 
