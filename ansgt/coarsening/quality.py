@@ -101,7 +101,7 @@ def spectrum(
         values, vectors = converged_eigenpairs(start, k, tolerance, seed)
         return {"values": values, "vectors": vectors}
 
-    key = ["v1", graph.indptr, graph.indices, k, tolerance, seed]
+    key = ["v2", graph.indptr, graph.indices, k, tolerance, seed]
     stored = compute() if cache is None else cache.fetch("spectrum", key, compute)
     return stored["values"], stored["vectors"]
 

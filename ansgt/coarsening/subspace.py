@@ -43,5 +43,5 @@ def _fetch(
     if cache is None:
         stored = compute()
     else:
-        stored = cache.fetch("subspace", ["v1", graph.indptr, graph.indices, k, iterations, seed], compute)
+        stored = cache.fetch("subspace", ["v2", graph.indptr, graph.indices, k, iterations, seed], compute)
     return stored["values"], stored["vectors"]
