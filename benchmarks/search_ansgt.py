@@ -106,7 +106,40 @@ WEBKB = [
     LOCAL | FRESH | BY_LOSS | {"lr": 5e-4, "epochs": 150},
 ]
 """Plan "webkb": the small graphs need more validation nodes to choose on than two splits have (--splits 6)."""
-PLANS = {"refine": REFINE, "webkb": WEBKB}
+DECAYED = SMALL_MODEL | FRESH | BY_LOSS | {"label_smoothing": 0.0, "weight_decay": 0.5}
+DECAY = [
+    DECAYED,
+    DECAYED | {"weight_decay": 1.5},
+    DECAYED | {"lr": 5e-4, "epochs": 150},
+    DECAYED | {"hidden_channels": 256},
+    DECAYED | {"num_augmentations": 8},
+    DECAYED | {"input_dropout": 0.7},
+    DECAYED | {"coarsening_rate": 0.3},
+    DECAYED | {"attention_dropout": 0.5},
+]
+"""Plan "decay": around the lowest validation loss of plan "webkb" on Texas."""
+STRONG = DECAYED | {"weight_decay": 1.5}
+ALONE = STRONG | {"num_sampled": 1, "num_supernodes": 0, "num_global": 1}
+OWN = [
+    ALONE,
+    ALONE | ROW | {"lr": 1e-2},
+    STRONG | {"sampling": "knn"},
+    STRONG | ROW | {"lr": 1e-2},
+    STRONG | {"dropout": 0.5, "attention_dropout": 0.5},
+    STRONG | {"hidden_channels": 64},
+    STRONG | {"multiplicity_bias": True, "num_sampled": 10},
+]
+"""Plan "own": how much of Texas is in a page's own words; `ALONE` is nearly an MLP."""
+SMALL_BATCH = {"batch_size": 8}
+BATCH = [
+    STRONG | SMALL_BATCH,
+    STRONG | SMALL_BATCH | {"lr": 3e-4},
+    STRONG | {"beta1": 0.9, "lr": 3e-3},
+    STRONG | SMALL_BATCH | {"weight_decay": 0.1},
+    ALONE | SMALL_BATCH,
+]
+"""Plan "batch": 84 training nodes are three batches of 32, too few updates an epoch for a momentum of 0.99."""
+PLANS = {"refine": REFINE, "webkb": WEBKB, "decay": DECAY, "own": OWN, "batch": BATCH}
 EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}
 
 
