@@ -64,7 +64,8 @@ class DataConfig:
     """What is done to the data before any model sees it."""
 
     normalize_features: str = "row"
-    """row: every feature row divided by its sum; none: as published."""
+    """row: every feature row divided by its sum; scaled: the same times the mean sum, so that numbers keep their size;
+    none: as published."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def build_config(
         _assign(merged, section, key, value, source="-o")
     check_choice("optim.name", merged["optim"]["name"], ("adam", "adamw"))
     check_choice("train.select", merged["train"]["select"], ("accuracy", "loss"))
-    check_choice("data.normalize_features", merged["data"]["normalize_features"], ("row", "none"))
+    check_choice("data.normalize_features", merged["data"]["normalize_features"], ("row", "scaled", "none"))
     for section, key in (("train", "epochs"), ("train", "eval_every")):
         check_positive(f"{section}.{key}", merged[section][key])
     if merged["optim"]["lr"] < 0:

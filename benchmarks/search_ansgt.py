@@ -139,7 +139,19 @@ BATCH = [
     ALONE | SMALL_BATCH,
 ]
 """Plan "batch": 84 training nodes are three batches of 32, too few updates an epoch for a momentum of 0.99."""
-PLANS = {"refine": REFINE, "webkb": WEBKB, "decay": DECAY, "own": OWN, "batch": BATCH}
+SCALED = {"normalize_features": "scaled"}
+SCALE = [
+    STRONG | SCALED,
+    ALONE | SCALED,
+    STRONG | SCALED | {"lr": 5e-3},
+    STRONG | SCALED | {"weight_decay": 0.1, "dropout": 0.5, "hidden_channels": 64},
+    STRONG | SCALED | {"num_global": 0, "num_supernodes": 1},
+    STRONG | SCALED | {"sampling": "knn"},
+    STRONG | SCALED | {"ffn_multiplier": 0.5, "num_heads": 4},
+    STRONG | SCALED | {"lr": 3e-3, "beta1": 0.9, "epochs": 200, "patience": 80},
+]
+"""Plan "scale": rows of equal sum at the size of the published ones."""
+PLANS = {"refine": REFINE, "webkb": WEBKB, "decay": DECAY, "own": OWN, "batch": BATCH, "scale": SCALE}
 EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}
 
 

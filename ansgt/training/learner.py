@@ -123,8 +123,11 @@ class FullBatchLearner:
 
 def prepare_features(x: Tensor, normalize: str, device: torch.device, sparse_below: float = 0.1) -> Tensor:
     """Normalised features, in CSR where few entries are non-zero and the CPU multiplies (a GPU prefers dense)."""
-    if normalize == "row":
+    if normalize in ("row", "scaled"):
+        stored = x if x.layout == torch.strided else x.values()
+        mean_sum = float(stored.abs().sum()) / x.shape[0]
         x = row_normalize_features(x)
+        x = x * mean_sum if normalize == "scaled" else x
     if device.type != "cpu":
         return x.to_dense() if x.layout != torch.strided else x
     if x.layout == torch.strided and x.shape[1] >= 64 and float((x != 0).float().mean()) < sparse_below:
