@@ -65,7 +65,7 @@ def test_config_round_trip() -> None:
         ("epochs=0", "train.epochs must be positive"),
         ("optim.name=sgd", "one of adam, adamw"),
         ("select=test", "one of accuracy, loss"),
-        ("normalize_features=max", "one of row, none"),
+        ("normalize_features=max", "one of row, scaled, none"),
     ],
 )
 def test_bad_overrides(override: str, message: str) -> None:
