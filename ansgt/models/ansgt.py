@@ -30,10 +30,11 @@ class InputProjection(nn.Module):
         nn.init.xavier_uniform_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[U, p], dense or sparse CSR -> [U, d]."""
+        """[U, p], dense or sparse CSR -> [U, d]. Dense rows may have columns of zeros behind the p-th."""
         if x.layout == torch.strided:
             x = dropout(x, self.dropout, self.training)
-            return F.linear(as_operand(x, self.weight), self.weight.t(), self.bias)
+            weight = F.pad(self.weight, (0, 0, 0, x.shape[1] - self.weight.shape[0]))
+            return F.linear(as_operand(x, self.weight), weight.t(), self.bias)
         # A row of a sparse product is a weighted sum of rows of W: an embedding bag. Unlike `csr @ dense` its gradient
         # does not depend on MKL, and it is the same bit for bit from run to run.
         values = dropout(x.values(), self.dropout, self.training).to(self.weight.dtype)

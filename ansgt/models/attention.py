@@ -17,6 +17,8 @@ from ansgt.errors import InputError, unknown_name
 from ansgt.models.dropout import dropout as drop
 
 Kernel = Literal["auto", "plain", "sdpa", "triton"]
+FUSED_LENGTH = 64
+"""Longest sequence that the Triton kernel holds on chip."""
 
 
 def plain_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, dropout: float = 0.0) -> Tensor:
@@ -41,17 +43,20 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
     return torch.softmax(scores + bias, dim=-1)
 
 
-def choose_kernel(kernel: Kernel, device: torch.device) -> Kernel:
-    """What "auto" means on a device; the measurements are in docs/model.md."""
-    if kernel != "auto":
-        return kernel
-    return "plain"
+FusedKernel = Callable[[Tensor, Tensor, int, float], Tensor]
 
 
-def _load_triton_kernel() -> Callable[[Tensor, Tensor, int, float], Tensor]:
+def _load_fused(kernel: Kernel, width: int) -> FusedKernel | None:
+    """The Triton kernel where it is asked for, or where "auto" may take it: on CUDA, heads of 16 to 128 channels."""
+    if kernel not in ("auto", "triton"):
+        return None
+    if kernel == "auto" and not (torch.cuda.is_available() and width in (16, 32, 64, 128)):
+        return None
     try:
         from ansgt.models.triton_attention import short_attention
     except ImportError as error:
+        if kernel == "auto":
+            return None
         raise InputError(
             f"attention='triton' needs the package triton, which is not there ({error})."
         ) from None
@@ -65,7 +70,8 @@ class MultiHeadAttention(nn.Module):
         hidden_channels: d.
         num_heads: heads; must divide d.
         dropout: on the attention weights, in training.
-        attention: how it is computed: "auto", "plain", "sdpa", or (CUDA alone) "triton".
+        attention: how it is computed: "plain", "sdpa", (CUDA alone) "triton", or "auto": triton on CUDA where it can
+            be used, else plain (docs/gpu.md has the measurements).
     """
 
     def __init__(
@@ -79,8 +85,7 @@ class MultiHeadAttention(nn.Module):
         self.num_heads = num_heads
         self.dropout = dropout
         self.attention = attention
-        if attention == "triton":
-            self._short_attention = _load_triton_kernel()
+        self._fused = _load_fused(attention, hidden_channels // num_heads)
         self.in_proj = nn.Linear(hidden_channels, 3 * hidden_channels)
         self.out_proj = nn.Linear(hidden_channels, hidden_channels)
         nn.init.xavier_uniform_(self.in_proj.weight)
@@ -99,14 +104,13 @@ class MultiHeadAttention(nn.Module):
         Returns:
             [B, Q, d], and mean over heads of A_{1,i} ‖V_i‖ [B, T] (None when not asked for).
         """
-        kernel = choose_kernel(self.attention, h.device)
         dropout = self.dropout if self.training else 0.0
         packed = None if centre_only else self.in_proj(h)  # [B, T, 3d]
         parts = self._centre_projections(h) if packed is None else packed.chunk(3, dim=-1)
         query, key, value = (self._split(part) for part in parts)
-        if packed is not None and kernel == "triton":
-            out = self._short_attention(packed, bias, self.num_heads, dropout)
-        elif kernel == "sdpa":
+        if packed is not None and self._fused is not None and self._takes_fused(h):
+            out = self._fused(packed, bias, self.num_heads, dropout)
+        elif self.attention == "sdpa":
             out = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype), dropout)
         else:
             out = plain_attention(query, key, value, bias, dropout)
@@ -114,6 +118,10 @@ class MultiHeadAttention(nn.Module):
             out = out.transpose(1, 2).flatten(2)
         scores = centre_significance(query, key, value, bias) if significance else None
         return self.out_proj(out), scores
+
+    def _takes_fused(self, h: Tensor) -> bool:
+        """Always if asked for by name (it then says what it cannot do); "auto" wherever it is the faster one."""
+        return self.attention == "triton" or (h.is_cuda and h.shape[1] <= FUSED_LENGTH)
 
     def _centre_projections(self, h: Tensor) -> tuple[Tensor, ...]:
         """Q of the first token [B, 1, d], K and V of all [B, T, d]."""
@@ -183,12 +191,12 @@ class AttentionBias(nn.Module):
         return bias + key_bias[:, None, None, :]
 
     def _global_pairs(self, rows: int, length: int, num_global: int) -> Tensor:
-        """[H, Q, T]; a product with 0/1 masks, whose gradient is a product too (indexing would sort)."""
+        """[H, Q, T]; scalars times 0/1 masks, whose gradient is a sum (indexing would sort, a product waste a kernel)."""
         is_global = torch.arange(length, device=self.global_bias.device) >= length - num_global
-        to_global = is_global & ~is_global[:rows, None]
-        from_global = ~is_global & is_global[:rows, None]
-        masks = torch.stack([to_global, from_global]).flatten(1).to(self.global_bias.dtype)
-        return (self.global_bias @ masks).view(-1, rows, length)
+        to_global = (is_global & ~is_global[:rows, None]).to(self.global_bias.dtype)
+        from_global = (~is_global & is_global[:rows, None]).to(self.global_bias.dtype)
+        scalars = self.global_bias[:, :, None, None]
+        return scalars[:, 0] * to_global + scalars[:, 1] * from_global
 
 
 def as_operand(x: Tensor, weight: Tensor) -> Tensor:

@@ -19,8 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ansgt.errors import InputError
-
-MAX_LENGTH = 64
+from ansgt.models.attention import FUSED_LENGTH
 
 
 @triton.jit
@@ -200,8 +199,8 @@ def short_attention(qkv: Tensor, bias: Tensor, num_heads: int, dropout: float = 
     Returns:
         [B, T, d], heads side by side.
     """
-    if qkv.shape[1] > MAX_LENGTH:
-        raise InputError(f"attention='triton' takes at most {MAX_LENGTH} tokens, not {qkv.shape[1]}.")
+    if qkv.shape[1] > FUSED_LENGTH:
+        raise InputError(f"attention='triton' takes at most {FUSED_LENGTH} tokens, not {qkv.shape[1]}.")
     seed = (
         torch.randint(0, 2**31 - 1, (1,), device=qkv.device)
         if dropout

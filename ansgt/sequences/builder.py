@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ansgt.errors import InputError, unknown_name
@@ -21,6 +22,7 @@ ENCODE = ("auto", "all", "unique")
 _SUPERNODES = 1
 """Which of the round's random streams draws super-nodes; stream 0 is the sampler's."""
 _CHUNK_ELEMENTS = 1 << 24
+ALIGNED_COLUMNS = 16
 
 
 class CoarseLike(Protocol):
@@ -52,6 +54,7 @@ class SequenceBuilder:
         max_neighbors: cut of a row of the coarse adjacency, largest weights first.
         max_table_bytes: how much a kept table of proximities may take where they are not a table already; beyond
             that they are computed batch by batch.
+        feature_dtype: of dense features on a GPU; None keeps theirs.
     """
 
     ids: Tensor
@@ -71,6 +74,7 @@ class SequenceBuilder:
         encode: str = "auto",
         max_neighbors: int = 256,
         max_table_bytes: int = 16 << 30,
+        feature_dtype: torch.dtype | None = None,
     ) -> None:
         if encode not in ENCODE:
             raise unknown_name("encode setting", encode, ENCODE)
@@ -83,7 +87,7 @@ class SequenceBuilder:
         self.encode = encode
         self.max_table_bytes = max_table_bytes
         self.num_nodes = graph.num_nodes
-        self.x = _stack_features(graph, coarse).to(self.device)
+        self.x = _for_device(_stack_features(graph, coarse), self.device, feature_dtype)
         self.y = graph.y.to(self.device)
         self._globals = -1 - torch.arange(layout.num_global, device=self.device)
         if coarse is not None:
@@ -213,6 +217,14 @@ def _stack_features(graph: Graph, coarse: CoarseLike | None) -> Tensor:
         return torch.cat([graph.x, _dense(coarse.x)])
     own = sp.csr_array(graph.features)
     return to_torch(sp.csr_array(sp.vstack([own, sp.csr_array(_dense(coarse.x).numpy())])))
+
+
+def _for_device(x: Tensor, device: torch.device, dtype: torch.dtype | None) -> Tensor:
+    """Features where they are used. On a GPU dense rows get columns of zeros up to a multiple of 16: tensor cores read
+    rows in 16-byte pieces, and Cora's 1,433 columns would take the slow path. `InputProjection` knows."""
+    if device.type != "cuda" or x.layout != torch.strided:
+        return x.to(device)
+    return F.pad(x.to(device, dtype or x.dtype), (0, -x.shape[1] % ALIGNED_COLUMNS))
 
 
 def _dense(x: Tensor | np.ndarray | sp.csr_array) -> Tensor:

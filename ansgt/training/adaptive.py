@@ -13,6 +13,7 @@ from ansgt.graph import Graph, Split
 from ansgt.models.ansgt import ANSGT
 from ansgt.sampling import Exp4P, reward
 from ansgt.storage import DiskCache
+from ansgt.training.average import WeightAverage
 from ansgt.training.inference import Predictor, Significance
 from ansgt.training.learner import State, prepare_features
 from ansgt.training.optim import scheduled_adamw
@@ -55,6 +56,7 @@ class AdaptiveLearner:
         )
         self.p = _initial(self.settings, self.bandit)
         self.model = _model(self.settings, graph).to(self.device)
+        self.average = _average(self.settings, self.model, len(split.train))
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.settings.batch_size)
         self.train_nodes = split.train.to(self.device)
         self.round = 0
@@ -134,33 +136,42 @@ class AdaptiveLearner:
             amp=use_amp(self.settings, self.device),
             compiled=self.settings.compiled,
             label_smoothing=self.settings.label_smoothing,
+            average=self.average,
         )
         self.step: TrainStep | CapturedStep = CapturedStep(step) if self.captured else step
-        self.significance = Significance(self.model, self.train_builder.batch)
+        self.significance = Significance(self.model, self.train_builder.batch, captured=self.captured)
         self._eval_nodes = None
         self._eval_p = self.p
         self._new_predictor()
 
     def _new_predictor(self) -> None:
         amp = use_amp(self.settings, self.device)
-        self.predictor = Predictor(self.model, self.eval_builder.batch, amp=amp, captured=self.captured)
+        self.predictor = Predictor(self.predicting, self.eval_builder.batch, amp=amp, captured=self.captured)
+
+    @property
+    def predicting(self) -> ANSGT:
+        """The model that predicts: the one under training or the running mean of its weights."""
+        return self.model if self.average is None else self.average.model
 
     @property
     def num_parameters(self) -> int:
         return sum(p.numel() for p in self.model.parameters())
 
     def weights(self) -> dict[str, Tensor]:
-        state = {f"model.{name}": value.detach().clone() for name, value in self.model.state_dict().items()}
-        return {**state, "p": self.p.clone()}
+        named = self.predicting.state_dict().items()
+        return {**{f"model.{name}": value.detach().clone() for name, value in named}, "p": self.p.clone()}
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         state = {name.removeprefix("model."): value for name, value in weights.items() if name != "p"}
-        self.model.load_state_dict(state)
+        for model in {self.model, self.predicting}:
+            model.load_state_dict(state)
         self.p = weights["p"].clone()
 
     def state_dict(self) -> State:
+        live = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
         return {
             "weights": self.weights(),
+            "live": {} if self.average is None else live,
             "optimizer": self.optimizer.state_dict(),
             "bandit": self.bandit.state_dict(),
             "round": self.round,
@@ -169,6 +180,8 @@ class AdaptiveLearner:
 
     def load_state_dict(self, state: State) -> None:
         self.load_weights(state["weights"])
+        if self.average is not None:
+            self.model.load_state_dict(state["live"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.bandit.load_state_dict(state["bandit"])
         self.rows = state["rows"]
@@ -188,6 +201,12 @@ def _initial(settings: AdaptiveSettings, bandit: Exp4P) -> Tensor:
         return bandit.probabilities()
     values = torch.tensor(settings.initial, dtype=torch.float64)
     return values / values.sum()
+
+
+def _average(settings: AdaptiveSettings, model: ANSGT, num_centres: int) -> WeightAverage | None:
+    if settings.average_epochs <= 0:
+        return None
+    return WeightAverage(model, settings.average_epochs * -(-num_centres // settings.batch_size))
 
 
 def _model(settings: AdaptiveSettings, graph: Graph) -> ANSGT:

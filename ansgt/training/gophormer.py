@@ -66,7 +66,7 @@ class ConsistentStep(TrainStep):
     def loss(self, centres: Tensor) -> Tensor:
         batch = self.build(centres.clamp(min=0))
         with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.amp):
-            logits = self._forward(batch)
+            logits = self.model(batch)
         known = (centres >= 0).float()
         apart = consistency_loss(logits, self.settings.num_samples, self.settings.temperature, known)
         return sequence_loss(logits, batch.target, known) + self.settings.consistency_weight * apart

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ansgt.models.ansgt import ANSGT
 from ansgt.training.capture import Captured
-from ansgt.training.steps import PADDING, Build, forward_of, padded
+from ansgt.training.steps import PADDING, Build, maybe_compiled, padded
 
 
 class Predictor:
@@ -20,7 +20,7 @@ class Predictor:
         chunk_size: centres at a time.
         amp: bfloat16 autocast.
         captured: replay chunks as a CUDA graph.
-        compiled: run the model through `torch.compile`.
+        compiled: run a chunk through `torch.compile`.
     """
 
     def __init__(
@@ -37,10 +37,8 @@ class Predictor:
         self.build = build
         self.chunk_size = chunk_size
         self.amp = amp
-        self._forward = forward_of(model, compiled)
-        self._chunk: Callable[[Tensor], Tensor] = (
-            Captured(self._mean_softmax) if captured else self._mean_softmax
-        )
+        chunk = maybe_compiled(self._mean_softmax, compiled)
+        self._chunk: Callable[[Tensor], Tensor] = Captured(chunk) if captured else chunk
 
     def __call__(self, nodes: Tensor) -> Tensor:
         """Probabilities [len(nodes), C], float32, on the model's device."""
@@ -50,7 +48,7 @@ class Predictor:
     def _mean_softmax(self, centres: Tensor) -> Tensor:
         batch = self.build(centres.clamp(min=0))
         with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.amp):
-            logits = self._forward(batch)
+            logits = self.model(batch)
         return logits.float().softmax(dim=-1).view(len(centres), -1, logits.shape[-1]).mean(dim=1)
 
 

@@ -78,6 +78,8 @@ class AdaptiveSettings:
     """T, epochs between two updates of the bandit."""
     redraw_every: int | None = None
     """Epochs between two redraws of the training sequences with unchanged weights; None: only at updates."""
+    average_epochs: float = 0.0
+    """Time constant of the running mean of the weights that predicts in their place; 0: the weights themselves."""
     restart_prob: float = 0.15
     """c of PPR."""
     num_neighbors: int | None = 64
@@ -94,9 +96,9 @@ class AdaptiveSettings:
     captured: bool | None = None
     """Replay the step as a CUDA graph; None: on CUDA only."""
     compiled: bool = False
-    """Run the model through torch.compile."""
+    """Run batch building, model and loss of a training step through torch.compile (20 to 30 s at the start)."""
     attention: str = "auto"
-    """auto, plain, sdpa or triton (CUDA alone): how attention is computed; the function is the same."""
+    """plain, sdpa, triton (CUDA alone) or auto (triton on CUDA, else plain): the function is the same."""
 
     def check(self, graph: Graph) -> "AdaptiveSettings":
         """Refuses what cannot work, naming the setting and its value."""

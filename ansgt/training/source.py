@@ -57,7 +57,8 @@ class SequenceSource:
         )
         self.coarse = _coarse_graph(graph, settings, seed, cache)
         self.layout = SequenceLayout(settings.num_sampled, settings.num_supernodes, settings.num_global)
-        proximity = Proximity(settings.num_proximity, dtype=_proximity_dtype(settings, device))
+        dtype = torch.bfloat16 if use_amp(settings, device) else torch.float32
+        proximity = Proximity(settings.num_proximity, dtype=dtype)
         coarse = self.coarse
         proximity.fit(
             graph,
@@ -67,7 +68,13 @@ class SequenceSource:
         )
         encode = "all" if device.type == "cuda" else "auto"
         self._builder = SequenceBuilder(
-            graph, self.layout, proximity, _with_features(coarse, settings), seed=seed, encode=encode
+            graph,
+            self.layout,
+            proximity,
+            _with_features(coarse, settings),
+            seed=seed,
+            encode=encode,
+            feature_dtype=dtype,
         )
 
     @property
@@ -115,10 +122,6 @@ def _heuristic_settings(name: str, settings: AdaptiveSettings, graph: Graph) -> 
         k = settings.num_neighbors
         chosen["k"] = None if k is None else min(k, graph.num_nodes - 1)
     return chosen
-
-
-def _proximity_dtype(settings: AdaptiveSettings, device: torch.device) -> torch.dtype:
-    return torch.bfloat16 if use_amp(settings, device) else torch.float32
 
 
 def use_amp(settings: AdaptiveSettings, device: torch.device) -> bool:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ansgt.models.ansgt import ANSGT
 from ansgt.sequences.batch import SequenceBatch
+from ansgt.training.average import WeightAverage
 from ansgt.training.capture import Captured, Restore
 from ansgt.training.optim import ScheduledAdamW
 
@@ -40,17 +41,16 @@ def sequence_loss(logits: Tensor, target: Tensor, weight: Tensor, label_smoothin
     return (per_centre * weight).sum() / weight.sum().clamp(min=1.0)
 
 
-def forward_of(model: ANSGT, compiled: bool = False) -> Callable[[SequenceBatch], Tensor]:
-    """batch -> logits [B, C], through `torch.compile` if asked (which sees tensors and the layout alone)."""
+def maybe_compiled(function: Callable[[Tensor], Tensor], compiled: bool) -> Callable[[Tensor], Tensor]:
+    """`function`, through `torch.compile` if asked.
+
+    What was compiled for earlier models is forgotten: dynamo keeps eight versions of a function and runs the ninth
+    eagerly without a word, and ten splits are ten models.
+    """
     if not compiled:
-        return model
-    classify = torch.compile(model.classify, dynamic=False)
-
-    def forward(batch: SequenceBatch) -> Tensor:
-        fields = (batch.x, batch.index, batch.mask, batch.log_count, batch.proximity)
-        return classify(batch.layout, *fields)[0]
-
-    return forward
+        return function
+    torch.compiler.reset()
+    return torch.compile(function, dynamic=False)
 
 
 class TrainStep:
@@ -61,8 +61,9 @@ class TrainStep:
         optimizer: of the model's parameters.
         build: gives the batch of some centres.
         amp: bfloat16 autocast.
-        compiled: run the model through `torch.compile`.
+        compiled: run batch building, forward and loss through `torch.compile`.
         label_smoothing: see `sequence_loss`.
+        average: takes the weights in after every update.
     """
 
     def __init__(
@@ -74,22 +75,26 @@ class TrainStep:
         amp: bool = False,
         compiled: bool = False,
         label_smoothing: float = 0.0,
+        average: WeightAverage | None = None,
     ) -> None:
+        self.average = average
         self.model = model
         self.optimizer = optimizer
         self.build = build
         self.amp = amp
         self.label_smoothing = label_smoothing
-        self._forward = forward_of(model, compiled)
+        self._loss = maybe_compiled(self.loss, compiled)
         device = model.global_nodes.device
         self._sums = torch.zeros(2, device=device)  # loss times centres, centres
 
     def __call__(self, centres: Tensor) -> Tensor:
         """One update; returns its loss (a scalar on the device)."""
         self.optimizer.zero_grad()
-        loss = self.loss(centres)
+        loss = self._loss(centres)
         loss.backward()
         self.optimizer.step()
+        if self.average is not None:
+            self.average.update()
         count = (centres >= 0).sum()
         self._sums += torch.stack([loss.detach() * count, count])
         return loss.detach()
@@ -98,7 +103,7 @@ class TrainStep:
         """Loss of the centres [b], -1 for padding."""
         batch = self.build(centres.clamp(min=0))
         with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.amp):
-            logits = self._forward(batch)
+            logits = self.model(batch)
         return sequence_loss(logits, batch.target, (centres >= 0).float(), self.label_smoothing)
 
     def reset(self) -> None:
@@ -111,11 +116,14 @@ class TrainStep:
 
     @torch.no_grad()
     def snapshot(self) -> Restore:
-        """What takes weights, optimizer and running mean back to now, in place."""
+        """What takes weights, their average, optimizer and running loss back to now, in place."""
         weights = {name: value.clone() for name, value in self.model.state_dict().items()}
         moments, sums = self.optimizer.state_dict(), self._sums.clone()
+        average = None if self.average is None else self.average.snapshot()
 
         def restore() -> None:
+            if average is not None:
+                average()
             self.model.load_state_dict(weights)
             self.optimizer.load_state_dict(moments)
             self._sums.copy_(sums)

@@ -178,6 +178,15 @@ def test_tables_may_be_half_precision(amp: bool) -> None:
     assert torch.allclose(out.float(), model(exact), atol=0.05 if amp else 1e-6)
 
 
+def test_columns_of_zeros_behind_the_features_change_nothing() -> None:
+    layer = InputProjection(FEATURES, 5)
+    x = torch.randn(4, FEATURES)
+    wide = torch.nn.functional.pad(x, (0, 3))
+    assert torch.allclose(layer(wide), layer(x), atol=1e-6)
+    layer(wide).sum().backward()
+    assert layer.weight.grad is not None and layer.weight.grad.shape == (FEATURES, 5)
+
+
 def test_input_dropout_acts_on_entries() -> None:
     layer = InputProjection(1000, 1, dropout=0.5)
     torch.nn.init.ones_(layer.weight)

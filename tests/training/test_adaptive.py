@@ -109,18 +109,29 @@ def test_predictions_depend_on_weights_p_and_seed_alone() -> None:
     assert torch.equal(other.predict_proba(nodes), first)
 
 
+@pytest.mark.parametrize("average", [0.0, 1.5])
 @pytest.mark.parametrize("moment", [1, 2, 3])  # before, right after, and between updates (T = 2)
-def test_resumed_equals_unbroken(moment: int, tmp_path: Path) -> None:
-    whole, first = learner("redraw_every=1"), learner("redraw_every=1")
+def test_resumed_equals_unbroken(moment: int, average: float, tmp_path: Path) -> None:
+    settings = ("redraw_every=1", f"average_epochs={average}")
+    whole, first = learner(*settings), learner(*settings)
     losses = train(whole, 0, 5)
     assert train(first, 0, moment) == losses[:moment]
     save_state(tmp_path / "s", first.state_dict())
-    second = learner("redraw_every=1")
+    second = learner(*settings)
     second.load_state_dict(load_state(tmp_path / "s"))
     assert train(second, moment, 5) == losses[moment:]
     assert second.history() == whole.history()
     for name, value in whole.weights().items():
         assert torch.equal(value, second.weights()[name]), name
+
+
+def test_the_running_mean_predicts_and_the_bandit_listens_to_the_weights() -> None:
+    one, other = learner(), learner("average_epochs=3.0")
+    assert train(one, 0, 4) == train(other, 0, 4)
+    assert one.history() == other.history()
+    nodes = torch.arange(40)
+    assert not torch.allclose(one.predict_proba(nodes), other.predict_proba(nodes), atol=1e-4)
+    assert other.num_parameters == one.num_parameters
 
 
 def test_labels_outside_the_training_part_reach_nothing() -> None:
