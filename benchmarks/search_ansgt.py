@@ -89,7 +89,7 @@ REFINE = [
 """Plan "refine": variations of what the random search found."""
 ROW = {"normalize_features": "row"}
 BY_LOSS = {"select": "loss"}
-WEBKB = [
+WEBKB: list[dict[str, Any]] = [
     SMALL_MODEL | FRESH,
     SMALL_MODEL | FRESH | BY_LOSS,
     SMALL_MODEL | FRESH | ROW | {"lr": 5e-3},
@@ -151,7 +151,114 @@ SCALE = [
     STRONG | SCALED | {"lr": 3e-3, "beta1": 0.9, "epochs": 200, "patience": 80},
 ]
 """Plan "scale": rows of equal sum at the size of the published ones."""
-PLANS = {"refine": REFINE, "webkb": WEBKB, "decay": DECAY, "own": OWN, "batch": BATCH, "scale": SCALE}
+CALM_SPACE: dict[str, list[Any]] = {
+    "lr": [2e-4, 5e-4, 1e-3],
+    "weight_decay": [0.1, 1.0, 10.0],
+    "input_dropout": [0.5, 0.7, 0.8, 0.9],
+    "dropout": [0.3, 0.5, 0.7],
+    "attention_dropout": [0.1, 0.5],
+    "hidden_channels": [128, 256],
+    "num_layers": [1, 1, 2],
+    "num_sampled": [5, 10, 20],
+    "num_supernodes": [0, 3],
+    "super_features": ["paper", "mean"],
+    "multiplicity_bias": [True, False],
+    "bandit_step": [4.0, 16.0],
+    "normalize_features": ["none", "scaled"],
+    "label_smoothing": [0.0, 0.1],
+    "average_epochs": [0.0, 3.0, 10.0],
+    "batch_size": [32, 128],
+}
+CALM_BASE = SMALL_MODEL | FRESH | {"beta1": 0.9, "coarsening_rate": 0.1}
+"""Plan "calm", random: what helped on Texas (momentum 0.9, strong dropouts and decay, a running mean of the weights)."""
+WIDE_STEP = (
+    SMALL_MODEL
+    | FRESH
+    | {"multiplicity_bias": True, "bandit_step": 16.0, "batch_size": 128, "epochs": 150, "patience": 60}
+)
+LARGER_BATCH = [
+    WIDE_STEP | {"lr": 2e-3},
+    WIDE_STEP | {"lr": 4e-3, "beta1": 0.9},
+    WIDE_STEP | {"lr": 2e-3, "beta1": 0.9, "average_epochs": 3.0},
+    WIDE_STEP | {"lr": 2e-3, "beta1": 0.9, "average_epochs": 3.0, "input_dropout": 0.7, "dropout": 0.5},
+    WIDE_STEP | {"lr": 2e-3, "beta1": 0.9, "average_epochs": 3.0, "num_layers": 2},
+]
+"""Plan "larger-batch": four times fewer updates, for the data sets that take longest."""
+AROUND_CALM: dict[str, list[tuple[int, dict[str, Any]]]] = {
+    "citeseer": [
+        (12, {}),
+        (12, {"average_epochs": 10.0}),
+        (1, {"batch_size": 128, "lr": 2e-3}),
+        (12, {"num_sampled": 10, "average_epochs": 3.0}),
+        (12, {"num_augmentations": 8}),
+        (12, {"weight_decay": 10.0}),
+    ],
+    "cora": [
+        (10, {}),
+        (10, {"input_dropout": 0.8}),
+        (10, {"num_sampled": 10, "weight_decay": 10.0}),
+        (10, {"batch_size": 128, "lr": 2e-3}),
+        (10, {"label_smoothing": 0.1, "dropout": 0.5, "input_dropout": 0.7}),
+        (10, {"num_sampled": 20, "attention_dropout": 0.5, "input_dropout": 0.8}),
+    ],
+    "actor": [
+        (10, {"normalize_features": "none"}),
+        (10, {"weight_decay": 10.0, "multiplicity_bias": True, "bandit_step": 16.0}),
+        (10, {"batch_size": 128, "lr": 2e-3}),
+        (10, {"num_sampled": 10, "num_supernodes": 3, "weight_decay": 10.0, "lr": 5e-4}),
+        (0, {"normalize_features": "scaled"}),
+        (0, {"lr": 5e-4, "num_sampled": 5, "batch_size": 128}),
+    ],
+}
+"""Plan "around": variations of the best trials of plan "calm", by their numbers."""
+WORDS = CALM_BASE | {
+    "weight_decay": 0.1,
+    "input_dropout": 0.9,
+    "dropout": 0.7,
+    "attention_dropout": 0.5,
+    "num_supernodes": 0,
+    "batch_size": 128,
+    "select": "accuracy",
+}
+WORDS_WIDE = CALM_BASE | {
+    "lr": 2e-4,
+    "input_dropout": 0.7,
+    "dropout": 0.3,
+    "super_features": "mean",
+    "hidden_channels": 256,
+    "bandit_step": 16.0,
+    "batch_size": 128,
+    "select": "accuracy",
+}
+CALM_WEBKB = [
+    WORDS,
+    WORDS | BY_LOSS,
+    WORDS | {"hidden_channels": 256},
+    WORDS | {"hidden_channels": 256, "lr": 5e-4},
+    WORDS | {"weight_decay": 10.0},
+    WORDS | {"average_epochs": 3.0},
+    WORDS | {"num_sampled": 10},
+    WORDS | {"epochs": 200, "patience": 100},
+    WORDS | {"hidden_channels": 512, "lr": 5e-4},
+    WORDS | {"input_dropout": 0.8, "dropout": 0.5, "lr": 5e-4},
+    WORDS_WIDE,
+    WORDS_WIDE | BY_LOSS,
+    WORDS_WIDE | {"input_dropout": 0.9, "dropout": 0.5, "lr": 5e-4},
+    WORDS_WIDE | {"num_supernodes": 0},
+    WORDS_WIDE | {"hidden_channels": 512},
+    WORDS_WIDE | {"weight_decay": 10.0, "input_dropout": 0.9},
+]
+"""Plan "calm-webkb": variations of trials 12 and 15 of plan "calm", the best on Texas, Cornell and Wisconsin."""
+PLANS: dict[str, list[dict[str, Any]]] = {
+    "calm-webkb": CALM_WEBKB,
+    "larger-batch": LARGER_BATCH,
+    "refine": REFINE,
+    "webkb": WEBKB,
+    "decay": DECAY,
+    "own": OWN,
+    "batch": BATCH,
+    "scale": SCALE,
+}
 EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}
 
 
@@ -163,25 +270,53 @@ def trials(dataset: str, count: int) -> list[dict[str, Any]]:
     return [{**FIXED, **epochs, **trial} for trial in ({}, *drawn)]
 
 
-def run_trial(task: tuple[str, int, int, dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
+def calm_trials(count: int) -> list[dict[str, Any]]:
+    """Draws from CALM_SPACE, the same for every data set."""
+    rng = random.Random(1)
+    return [
+        CALM_BASE | {name: rng.choice(values) for name, values in CALM_SPACE.items()} for _ in range(count)
+    ]
+
+
+def planned(plan: str, dataset: str, count: int) -> list[dict[str, Any]]:
+    """The settings of a plan's trials on a data set."""
+    if plan == "random":
+        return trials(dataset, count)
+    if plan == "calm":
+        return calm_trials(count)
+    if plan == "around":
+        drawn = calm_trials(20)
+        return [drawn[number] | change for number, change in AROUND_CALM[dataset]]
+    return PLANS[plan]
+
+
+def smooth_maximum(values: list[float], width: int = 5) -> float:
+    """Largest mean over `width` epochs in a row: one lucky epoch counts little."""
+    width = min(width, len(values))
+    return max(sum(values[i : i + width]) / width for i in range(len(values) - width + 1))
+
+
+def run_trial(task: tuple[str, int, str, int, dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
     from ansgt.pipeline import prepare_run
     from ansgt.storage import DiskCache
     from ansgt.training.fit import release_memory, train_split
 
-    dataset, number, index, settings = task
+    dataset, number, kind, index, settings = task
     overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    record = {"dataset": dataset, "trial": number, "split": index, "settings": settings}
+    record = {"dataset": dataset, "trial": number, "kind": kind, "split": index, "settings": settings}
     started = time.perf_counter()
     shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
     data, config = prepare_run(dataset, "ansgt", overrides=overrides, **shared)
-    split = data.split(options.kind, index, 0)
+    split = data.split(kind, index, 0)
     with tempfile.TemporaryDirectory() as folder:
         learner: Any = train_split(
             config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9
         )
         result = json.loads((Path(folder) / "result.json").read_text())
+        rows = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
     for key in ("val_accuracy", "val_loss", "best_epoch", "epochs_run"):
         record[key] = result[key]
+    record["smooth_accuracy"] = smooth_maximum([row["val_accuracy"] for row in rows])
     record["p"] = [round(p, 4) for p in learner.p.tolist()]
     record["seconds"] = time.perf_counter() - started
     del learner
@@ -194,8 +329,9 @@ def main() -> None:
     parser.add_argument("--root", default="data")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--datasets", default=",".join(DATASETS))
-    parser.add_argument("--plan", choices=("random", *PLANS), default="random")
-    parser.add_argument("--kind", default="uniform-60-20-20")
+    parser.add_argument("--plan", choices=("random", "calm", "around", *PLANS), default="random")
+    parser.add_argument("--kinds", default="uniform-60-20-20", help="kinds of split, separated by commas")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the plan's first trials")
     parser.add_argument("--trials", type=int, default=24)
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--workers", type=int, default=8)
@@ -203,11 +339,12 @@ def main() -> None:
     parser.add_argument("--cache", default="/tmp/ansgt-cache")
     parser.add_argument("--out", default=os.environ.get("OUT", "."))
     options = parser.parse_args()
+    plans = {name: planned(options.plan, name, options.trials) for name in options.datasets.split(",")}
     tasks = []
-    for number in range(len(PLANS.get(options.plan, range(options.trials)))):
-        for name in options.datasets.split(","):
-            chosen = PLANS.get(options.plan) or trials(name, options.trials)
-            tasks += [(name, number, index, chosen[number]) for index in range(options.splits)]
+    for number in range(options.skip, max(map(len, plans.values()))):
+        for name, chosen in plans.items():
+            for kind in options.kinds.split(","):
+                tasks += [(name, number, kind, index, chosen[number]) for index in range(options.splits)]
     run_pool(run_trial, tasks, options, Path(options.out) / "search_ansgt.jsonl")
 
 

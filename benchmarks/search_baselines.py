@@ -15,11 +15,14 @@ import itertools
 import json
 import multiprocessing
 import random
+import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, also by spawned workers
 
 LOG = Path(__file__).parents[1] / "results" / "search"
 
