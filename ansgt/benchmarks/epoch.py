@@ -19,9 +19,15 @@ PRESETS: dict[str, list[str]] = {
     "paper": ["num_augmentations=16", "num_layers=5", "num_sampled=20", "num_supernodes=3", "num_global=2"],
 }
 COMMON = [
+    "hidden_channels=128",
+    "normalize_features=none",
+    "average_epochs=0",
     "batch_size=32",
     "num_proximity=10",
     "dropout=0.5",
+    "input_dropout=0.5",
+    "attention_dropout=0.1",
+    "label_smoothing=0",
     "redraw_every=null",
     "coarsening_rate=0.1",
     "update_period=100",
