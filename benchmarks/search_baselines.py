@@ -41,7 +41,7 @@ TRANSFORMER = {
 
 SPACES: dict[str, dict[str, list[Any]]] = {
     "mlp": {**GNN, "model.hidden_channels": [64, 256]},
-    "gcn": {**GNN, "model.hidden_channels": [64, 256], "model.residual": [False, True]},
+    "gcn": {**GNN, "model.hidden_channels": [64, 256]},
     "gat": {**GNN, "model.hidden_channels": [8, 32], "model.attention_dropout": [0.0, 0.5]},
     "sage": {**GNN, "model.hidden_channels": [64, 256]},
     "jknet": {**GNN, "model.hidden_channels": [32, 64], "model.mode": ["cat", "max"]},
