@@ -5,9 +5,14 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 import torch
+from numba import njit, prange
+from scipy.sparse.linalg import splu
 from torch import Tensor
 
 from ansgt.graph import Graph
+
+_RIGHT_SIDES = 32
+"""Columns that `inverse_rows` solves for at once: few enough to stay in the cache."""
 
 # torch says so once per process, of every CSR tensor; nothing a user of ansgt can act on
 warnings.filterwarnings("ignore", message="Sparse (CSR tensor support is in beta|invariant checks are)")
@@ -93,3 +98,104 @@ def row_normalize_features(x: Tensor) -> Tensor:
 def gcn_norm(graph: Graph) -> sp.csr_array:
     """Ã of a graph (see `sym_norm`)."""
     return sym_norm(graph.adj)
+
+
+def inverse_rows(matrix: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """Rows [len(rows), n] of the inverse of a sparse symmetric positive definite matrix, float64.
+
+    Its LDL^T factor stays sparse for most graphs, which makes this far cheaper than a dense solve.
+
+    >>> inverse_rows(sp.csr_array([[2.0, 0.0, 0.0], [0.0, 1.0, -0.5], [0.0, -0.5, 1.0]]), np.array([0, 2])).round(3)
+    array([[0.5  , 0.   , 0.   ],
+           [0.   , 0.667, 1.333]])
+    """
+    options = {"SymmetricMode": True}
+    factors = splu(sp.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+    lower, place = sp.csc_array(sp.tril(factors.L, -1)), factors.perm_c  # U = D L^T, by symmetry
+    order = np.argsort(place[rows], kind="stable")  # neighbours in the factor share their work
+    out = np.empty((len(rows), matrix.shape[0]))
+    columns = (lower.indptr.astype(np.int64), lower.indices.astype(np.int32), lower.data)
+    _solve_for_units(*columns, factors.U.diagonal(), place.astype(np.int64), rows[order], order, out)
+    return out
+
+
+@njit(cache=True, parallel=True)
+def _solve_for_units(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    pivots: np.ndarray,
+    place: np.ndarray,
+    units: np.ndarray,
+    target: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Solves L D L^T x = e_u for every u of `units` into out[target]; the CSC arrays are L without its unit diagonal."""
+    n = len(pivots)
+    for block in prange((len(units) + _RIGHT_SIDES - 1) // _RIGHT_SIDES):
+        first = block * _RIGHT_SIDES
+        count = min(_RIGHT_SIDES, len(units) - first)
+        x = np.zeros((n, _RIGHT_SIDES))
+        reached = np.zeros(n, dtype=np.bool_)
+        for b in range(count):
+            x[place[units[first + b]], b] = 1.0
+            reached[place[units[first + b]]] = True
+        for j in range(n):
+            if reached[j]:
+                for entry in range(indptr[j], indptr[j + 1]):
+                    i, value = indices[entry], data[entry]
+                    reached[i] = True
+                    for b in range(_RIGHT_SIDES):
+                        x[i, b] -= value * x[j, b]
+        for j in range(n - 1, -1, -1):
+            for b in range(_RIGHT_SIDES):
+                x[j, b] /= pivots[j]
+            for entry in range(indptr[j], indptr[j + 1]):
+                i, value = indices[entry], data[entry]
+                if reached[i]:
+                    reached[j] = True
+                    for b in range(_RIGHT_SIDES):
+                        x[j, b] -= value * x[i, b]
+        for node in range(n):
+            for b in range(count):
+                out[target[first + b], node] = x[place[node], b]
+
+
+def positive_csr(dense: np.ndarray) -> sp.csr_array:
+    """The positive entries of a dense matrix, as CSR.
+
+    >>> positive_csr(np.array([[0.5, -1.0], [0.0, 2.0]])).toarray()
+    array([[0.5, 0. ],
+           [0. , 2. ]])
+    """
+    indptr = np.zeros(len(dense) + 1, dtype=np.int64)
+    _count_positive(dense, indptr[1:])
+    np.cumsum(indptr, out=indptr)
+    indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=dense.dtype)
+    _take_positive(dense, indptr, indices, data)
+    return sp.csr_array((data, indices, narrow(indptr)), shape=dense.shape)
+
+
+def narrow(indptr: np.ndarray) -> np.ndarray:
+    """Row pointers as int32 where they fit: with int64 ones scipy would widen the column indices too."""
+    return indptr.astype(sp.get_index_dtype(maxval=int(indptr[-1])), copy=False)
+
+
+@njit(cache=True, parallel=True)
+def _count_positive(dense: np.ndarray, counts: np.ndarray) -> None:
+    for row in prange(len(dense)):
+        count = 0
+        for column in range(dense.shape[1]):
+            count += dense[row, column] > 0
+        counts[row] = count
+
+
+@njit(cache=True, parallel=True)
+def _take_positive(dense: np.ndarray, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
+    for row in prange(len(dense)):
+        place = indptr[row]
+        for column in range(dense.shape[1]):
+            if dense[row, column] > 0:
+                indices[place] = column
+                data[place] = dense[row, column]
+                place += 1

@@ -9,11 +9,12 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit, prange
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics.topk import csr_top_k
-from ansgt.linalg import inverse_or_zero
+from ansgt.linalg import inverse_or_zero, narrow
 from ansgt.storage import DiskCache
 
 SMALL = 6_000
@@ -123,14 +124,71 @@ def normalized_rows(scores: sp.csr_array, nodes: np.ndarray, k: int | None = Non
            [0.  , 0.  , 0.  ]], dtype=float32)
     """
     scores = sp.csr_array(scores)
-    row = np.repeat(np.arange(len(nodes)), np.diff(scores.indptr))
-    kept = (scores.indices != nodes[row]) & (scores.data > 0)
-    counts = np.bincount(row[kept], minlength=len(nodes))
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    scores = sp.csr_array((scores.data[kept], scores.indices[kept], indptr), shape=scores.shape)
+    if scores.shape[0] != len(nodes):
+        raise InputError(f"There are {scores.shape[0]} rows of scores for {len(nodes)} nodes.")
+    scores = _without_self(scores, np.asarray(nodes, dtype=np.int64))
     scores = scores if k is None else csr_top_k(scores, k)
     scores.sort_indices()
-    lengths = np.diff(scores.indptr)
-    sums = np.bincount(np.repeat(np.arange(len(nodes)), lengths), weights=scores.data, minlength=len(nodes))
-    data = (scores.data * np.repeat(inverse_or_zero(sums), lengths)).astype(np.float32)
-    return sp.csr_array((data, scores.indices.astype(np.int32), scores.indptr), shape=scores.shape)
+    sums, data = np.empty(len(nodes)), np.empty(scores.nnz, dtype=np.float32)
+    _row_sums(scores.indptr, scores.data, sums)
+    _scale_rows(scores.indptr, scores.data, inverse_or_zero(sums), data)
+    return sp.csr_array(
+        (data, scores.indices.astype(np.int32, copy=False), scores.indptr), shape=scores.shape
+    )
+
+
+def _without_self(scores: sp.csr_array, nodes: np.ndarray) -> sp.csr_array:
+    """The positive entries but those of the centre itself."""
+    data = scores.data if scores.dtype in (np.float32, np.float64) else scores.data.astype(np.float64)
+    indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
+    _count_kept(scores.indptr, scores.indices, data, nodes, indptr[1:])
+    np.cumsum(indptr, out=indptr)
+    kept_indices, kept_data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=data.dtype)
+    _take_kept(scores.indptr, scores.indices, data, nodes, indptr, kept_indices, kept_data)
+    return sp.csr_array((kept_data, kept_indices, narrow(indptr)), shape=scores.shape)
+
+
+@njit(cache=True, parallel=True)
+def _count_kept(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, nodes: np.ndarray, counts: np.ndarray
+) -> None:
+    for row in prange(len(nodes)):
+        count = 0
+        for entry in range(indptr[row], indptr[row + 1]):
+            count += indices[entry] != nodes[row] and data[entry] > 0
+        counts[row] = count
+
+
+@njit(cache=True, parallel=True)
+def _take_kept(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    nodes: np.ndarray,
+    kept_ptr: np.ndarray,
+    kept_indices: np.ndarray,
+    kept_data: np.ndarray,
+) -> None:
+    for row in prange(len(nodes)):
+        place = kept_ptr[row]
+        for entry in range(indptr[row], indptr[row + 1]):
+            if indices[entry] != nodes[row] and data[entry] > 0:
+                kept_indices[place] = indices[entry]
+                kept_data[place] = data[entry]
+                place += 1
+
+
+@njit(cache=True, parallel=True)
+def _row_sums(indptr: np.ndarray, data: np.ndarray, sums: np.ndarray) -> None:
+    for row in prange(len(sums)):
+        total = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            total += data[entry]
+        sums[row] = total
+
+
+@njit(cache=True, parallel=True)
+def _scale_rows(indptr: np.ndarray, data: np.ndarray, scale: np.ndarray, out: np.ndarray) -> None:
+    for row in prange(len(scale)):
+        for entry in range(indptr[row], indptr[row + 1]):
+            out[entry] = data[entry] * scale[row]

@@ -8,10 +8,13 @@ from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
 from ansgt.heuristics.base import SMALL, Heuristic
 from ansgt.heuristics.push import push_rows
-from ansgt.linalg import inverse_or_zero, sym_norm
+from ansgt.linalg import inverse_rows, positive_csr, sym_norm
 from ansgt.storage import DiskCache
 
 METHODS = ("auto", "exact", "push")
+
+_SPARSE = 1 / 16
+"""A graph with more than this share of all pairs is solved densely: its factor would be full."""
 
 
 class PPR(Heuristic):
@@ -73,32 +76,45 @@ def _exact_rows(graph: Graph, nodes: np.ndarray, restart: float) -> sp.csr_array
     """S is symmetric up to scaling: S = D^1/2 [c (I - (1-c) D^-1/2 A D^-1/2)^-1] D^-1/2."""
     walk = sym_norm(graph.adj, self_loops=False)
     root = np.sqrt(np.maximum(graph.degree, 1))
+    solve, size = (_chebyshev, 256) if graph.num_nodes > SMALL else (_direct, max(len(nodes), 1))
     parts = []
-    for start in range(0, len(nodes), 256 if graph.num_nodes > SMALL else len(nodes)):
-        block = nodes[start : start + (256 if graph.num_nodes > SMALL else len(nodes))]
-        unit = np.zeros((graph.num_nodes, len(block)))
-        unit[block, np.arange(len(block))] = restart
-        solve = _chebyshev if graph.num_nodes > SMALL else _dense_solve
-        columns = solve(walk, unit, 1 - restart)
-        scores = root[:, None] * columns * inverse_or_zero(root[block])
-        parts.append(sp.csr_array(scores.T * (scores.T > 0)))
+    for start in range(0, len(nodes), size):
+        block = nodes[start : start + size]
+        scores = solve(walk, block, 1 - restart)
+        scores *= root
+        scores *= (restart / root[block])[:, None]
+        parts.append(positive_csr(scores))
+    if len(parts) == 1:
+        return parts[0]
     return sp.csr_array(sp.vstack(parts)) if parts else sp.csr_array((0, graph.num_nodes))
 
 
-def _dense_solve(walk: sp.csr_array, unit: np.ndarray, damping: float) -> np.ndarray:
-    system = np.eye(walk.shape[0]) - damping * walk.toarray()
-    return np.asarray(scipy.linalg.solve(system, unit, assume_a="pos", overwrite_a=True))
+def _direct(walk: sp.csr_array, nodes: np.ndarray, damping: float) -> np.ndarray:
+    """Rows `nodes` of (I - damping W)^-1."""
+    n = walk.shape[0]
+    system = sp.csr_array(sp.eye_array(n, format="csr") - damping * walk)
+    if system.nnz <= _SPARSE * n * n:
+        return inverse_rows(system, nodes)
+    columns = scipy.linalg.solve(system.toarray(), _unit_columns(n, nodes), assume_a="pos")
+    return np.ascontiguousarray(columns.T)
 
 
-def _chebyshev(walk: sp.csr_array, unit: np.ndarray, damping: float, tol: float = 1e-9) -> np.ndarray:
-    """Solves (I - damping W) x = unit for the spectrum of W in [-1, 1]; the error falls by `rate` an iteration."""
+def _chebyshev(walk: sp.csr_array, nodes: np.ndarray, damping: float, tol: float = 1e-9) -> np.ndarray:
+    """Rows `nodes` of (I - damping W)^-1, spectrum of W in [-1, 1]; the error falls by `rate` an iteration."""
     inner = 1 / damping
     rate = inner - np.sqrt(inner * inner - 1)
     steps = int(np.ceil(np.log(tol / 2) / np.log(rate)))
+    unit = _unit_columns(walk.shape[0], nodes)
     before, x = np.zeros_like(unit), unit.copy()
     omega = 1.0
     for step in range(steps):
         factor = 1 / (1 - damping**2 / 2) if step == 0 else 1 / (1 - damping**2 * omega / 4)
         omega = factor
         before, x = x, omega * (damping * (walk @ x) + unit - before) + before
-    return x
+    return np.ascontiguousarray(x.T)
+
+
+def _unit_columns(n: int, nodes: np.ndarray) -> np.ndarray:
+    unit = np.zeros((n, len(nodes)))
+    unit[nodes, np.arange(len(nodes))] = 1
+    return unit

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,8 +45,8 @@ class Mixture:
             raise InputError("A mixture needs at least one heuristic.")
         centres = np.arange(num_nodes) if nodes is None else np.unique(np.asarray(nodes, dtype=np.int64))
         blocks = [centres[start : start + _BLOCK] for start in range(0, len(centres), _BLOCK)]
-        rows = [[_sorted(h.rows(block)) for h in heuristics] for block in blocks]
-        width = max((_union(r).max_length for r in rows), default=0)
+        proposals = [_Proposals.of([_sorted(h.rows(block)) for h in heuristics]) for block in blocks]
+        width = max((int(p.union_lengths.max()) for p in proposals), default=0)
         size = len(centres) * width * 4 * (1 + len(heuristics))
         if size > MAX_TABLE_BYTES:
             raise InputError(
@@ -55,31 +55,25 @@ class Mixture:
             )
         mixture = cls._allocate(len(heuristics), len(centres), max(width, 1))
         start = 0
-        for block in rows:
+        for block in proposals:
             start = mixture._fill(block, start)
         return mixture if nodes is None else replace(mixture, nodes=torch.from_numpy(centres))
 
     @classmethod
     def _allocate(cls, num_heuristics: int, num_rows: int, width: int) -> "Mixture":
         return cls(
-            candidates=torch.zeros(num_rows, width, dtype=torch.int32),
-            lengths=torch.zeros(num_rows, dtype=torch.int64),
-            Q=torch.zeros(num_heuristics, num_rows, width),
-            active=torch.zeros(num_heuristics, num_rows, dtype=torch.bool),
+            candidates=torch.empty(num_rows, width, dtype=torch.int32),
+            lengths=torch.empty(num_rows, dtype=torch.int64),
+            Q=torch.empty(num_heuristics, num_rows, width),
+            active=torch.empty(num_heuristics, num_rows, dtype=torch.bool),
         )
 
-    def _fill(self, rows: list[sp.csr_array], start: int) -> int:
-        union = _union(rows)
-        stop = start + len(union.indptr) - 1
-        lengths = np.diff(union.indptr)
-        row = np.repeat(np.arange(start, stop), lengths)
-        slot = np.arange(len(row)) - np.repeat(union.indptr[:-1], lengths)
-        self.lengths.numpy()[start:stop] = lengths
-        self.candidates.numpy()[row, slot] = union.indices
-        for k, matrix in enumerate(rows):
-            place = union.places(matrix)
-            self.Q.numpy()[k, row[place], slot[place]] = matrix.data
-            self.active.numpy()[k, start:stop] = np.diff(matrix.indptr) > 0
+    def _fill(self, block: "_Proposals", start: int) -> int:
+        stop = start + len(block.union_lengths)
+        self.lengths.numpy()[start:stop] = block.union_lengths
+        self.active.numpy()[:, start:stop] = np.diff(block.indptr) > 0
+        tables = self.candidates.numpy()[start:stop], self.Q.numpy()[:, start:stop]
+        _merge(block.indptr, block.indices, block.data, *tables)
         return stop
 
     @property
@@ -142,40 +136,6 @@ def _psi_kernel(Q: np.ndarray, rows: np.ndarray, weights: np.ndarray, psi: np.nd
             psi[b, c] = total
 
 
-@dataclass(frozen=True)
-class _Union:
-    """Pattern of the union of several CSR matrices; `number` holds 1, 2, ... at its entries."""
-
-    number: sp.csr_array
-
-    @property
-    def indptr(self) -> np.ndarray:
-        return self.number.indptr
-
-    @property
-    def indices(self) -> np.ndarray:
-        return self.number.indices
-
-    @property
-    def max_length(self) -> int:
-        return int(np.diff(self.number.indptr).max(initial=0))
-
-    def places(self, matrix: sp.csr_array) -> np.ndarray:
-        """For every entry of `matrix`, in order, its place among the entries of the union."""
-        ones = sp.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
-        found = sp.csr_array(self.number.multiply(ones))
-        found.sort_indices()
-        return found.data.astype(np.int64) - 1
-
-
-def _union(rows: list[sp.csr_array]) -> _Union:
-    patterns = [sp.csr_array((np.ones(r.nnz), r.indices, r.indptr), shape=r.shape) for r in rows]
-    total = sp.csr_array(reduce(lambda a, b: a + b, patterns))
-    total.sort_indices()
-    number = np.arange(1, total.nnz + 1, dtype=np.float64)
-    return _Union(sp.csr_array((number, total.indices, total.indptr), shape=total.shape))
-
-
 def _sorted(matrix: sp.csr_array) -> sp.csr_array:
     matrix = sp.csr_array(matrix)
     if not matrix.has_canonical_format or (matrix.data == 0).any():
@@ -183,3 +143,92 @@ def _sorted(matrix: sp.csr_array) -> sp.csr_array:
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
     return matrix
+
+
+@dataclass(frozen=True)
+class _Proposals:
+    """The rows of all heuristics for a block of centres, one after the other.
+
+    Args:
+        indptr: where row r of heuristic k begins and ends [K, b + 1], int64.
+        indices: proposed nodes, int32, ascending within a row.
+        data: their weights, float32.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+    @classmethod
+    def of(cls, rows: list[sp.csr_array]) -> "_Proposals":
+        shapes = {matrix.shape for matrix in rows}
+        if len(shapes) > 1:
+            raise InputError(f"The heuristics' rows have different shapes: {sorted(shapes)}.")
+        before = np.cumsum([0] + [matrix.nnz for matrix in rows[:-1]], dtype=np.int64)
+        return cls(
+            indptr=np.stack(
+                [matrix.indptr.astype(np.int64) + b for matrix, b in zip(rows, before, strict=True)]
+            ),
+            indices=np.concatenate([matrix.indices for matrix in rows], dtype=np.int32),
+            data=np.concatenate([matrix.data for matrix in rows], dtype=np.float32, casting="same_kind"),
+        )
+
+    @cached_property
+    def union_lengths(self) -> np.ndarray:
+        lengths = np.zeros(self.indptr.shape[1] - 1, dtype=np.int64)
+        _count_union(self.indptr, self.indices, lengths)
+        return lengths
+
+
+_END = np.iinfo(np.int32).max
+
+
+@njit(cache=True)
+def _head(indices: np.ndarray, at: int, stop: int) -> int:
+    return indices[at] if at < stop else _END
+
+
+@njit(cache=True)
+def _smallest(indices: np.ndarray, at: np.ndarray, stop: np.ndarray) -> int:
+    """The first node that any heuristic proposes, at the beginning of a row."""
+    node = _END
+    for k in range(len(at)):
+        node = min(node, _head(indices, at[k], stop[k]))
+    return node
+
+
+@njit(cache=True, parallel=True)
+def _count_union(indptr: np.ndarray, indices: np.ndarray, lengths: np.ndarray) -> None:
+    for row in prange(len(lengths)):
+        at, stop = indptr[:, row].copy(), indptr[:, row + 1].copy()
+        node, length = _smallest(indices, at, stop), 0
+        while node != _END:
+            following = _END
+            for k in range(len(at)):
+                at[k] += _head(indices, at[k], stop[k]) == node
+                following = min(following, _head(indices, at[k], stop[k]))
+            node = following
+            length += 1
+        lengths[row] = length
+
+
+@njit(cache=True, parallel=True)
+def _merge(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, candidates: np.ndarray, Q: np.ndarray
+) -> None:
+    """Candidates [b, C] and Q [K, b, C] from the rows of all heuristics; every entry is written."""
+    for row in prange(len(candidates)):
+        at, stop = indptr[:, row].copy(), indptr[:, row + 1].copy()
+        node, slot = _smallest(indices, at, stop), 0
+        while node != _END:
+            following = _END
+            candidates[row, slot] = node
+            for k in range(len(at)):
+                proposed = _head(indices, at[k], stop[k]) == node
+                Q[k, row, slot] = data[at[k]] if proposed else 0.0
+                at[k] += proposed
+                following = min(following, _head(indices, at[k], stop[k]))
+            node = following
+            slot += 1
+        candidates[row, slot:] = 0
+        Q[:, row, slot:] = 0.0

@@ -16,8 +16,10 @@ def test_a_row_has_every_part_and_the_run_its_updates(tmp_path: object) -> None:
     row = measure("newman", "authors", tmp_path, "cpu", False, 1, 2)  # type: ignore[arg-type]
     for part in ("pass_s", "epoch_s", "update_s", "preprocessing_s", "run_s", "run_first_epoch_s"):
         assert row[part] > 0, part
-    assert row["epoch_s"] > row["pass_s"] and row["run_s"] > row["run_first_epoch_s"]
-    assert row["run_epochs"] == 2 and row["run_updates"] == 0  # an update every 100 epochs
+    assert row["epoch_s"] > row["pass_s"]
+    assert row["run_s"] > row["run_first_epoch_s"]
+    assert row["run_epochs"] == 2
+    assert row["run_updates"] == 0
     assert row["times_floor"] > 1
 
 

@@ -113,6 +113,34 @@ def test_normalized_rows_exact() -> None:
     np.testing.assert_array_equal(normalized_rows(scores, np.array([0, 1])).toarray(), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("k", [None, 3])
+def test_normalized_rows_equal_a_plain_loop(dtype: type, k: int | None) -> None:
+    rng = np.random.default_rng(2)
+    nodes = np.array([4, 0, 4, 11, 7])
+    dense = (rng.normal(scale=9, size=(5, 12)) * (rng.random((5, 12)) < 0.8)).astype(dtype)
+    dense[3] = -1
+    scores = sp.csr_array(dense)
+    out = normalized_rows(sp.csr_array((scores.data, scores.indices, scores.indptr), shape=(5, 12)), nodes, k)
+    check_rows(out, nodes, 12)
+    for row, node in enumerate(nodes):
+        kept = {c: float(v) for c, v in enumerate(dense[row]) if c != node and v > 0}
+        best = sorted(kept, key=lambda c: (-kept[c], c))[:k]
+        expected = np.zeros(12, dtype=np.float32)
+        for c in best:
+            expected[c] = kept[c] / sum(kept[b] for b in sorted(best))
+        np.testing.assert_allclose(out[[row]].toarray()[0], expected, rtol=2e-7)
+    assert out.dtype == np.float32
+
+
+def test_normalized_rows_sort_and_check() -> None:
+    unsorted = sp.csr_array((np.array([1.0, 3.0, 9.0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
+    out = normalized_rows(unsorted, np.array([1]))
+    assert (out.indices.tolist(), out.data.tolist()) == ([0, 2], [0.75, 0.25])
+    with pytest.raises(InputError, match="1 rows of scores for 2 nodes"):
+        normalized_rows(unsorted, np.array([0, 1]))
+
+
 def test_resolve() -> None:
     own = OneHop()
     assert resolve(own) is own

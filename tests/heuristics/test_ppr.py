@@ -4,7 +4,7 @@ from dense_reference import dense_ppr, normalized
 
 from ansgt.errors import InputError
 from ansgt.heuristics import PPR
-from ansgt.heuristics.ppr import default_eps
+from ansgt.heuristics.ppr import _exact_rows, default_eps
 from ansgt.testing import path_graph, random_graph
 
 
@@ -26,6 +26,15 @@ def test_chebyshev_equals_the_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansgt.heuristics.ppr.SMALL", 10)
     rows = PPR(method="exact").fit(graph).rows(np.arange(300)).toarray()
     np.testing.assert_allclose(rows, normalized(dense_ppr(graph)), atol=1e-7)
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_sparse_and_dense_solution_equal_the_inverse(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_graph(num_nodes=300, num_isolated=5)
+    monkeypatch.setattr("ansgt.heuristics.ppr._SPARSE", share)
+    nodes = np.array([299, 7, 7, 0])
+    np.testing.assert_allclose(_exact_rows(graph, nodes, 0.15).toarray(), dense_ppr(graph)[nodes], atol=1e-14)
+    assert _exact_rows(graph, nodes[:0], 0.15).shape == (0, 300)
 
 
 def test_restart_probability_one_half() -> None:

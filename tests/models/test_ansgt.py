@@ -184,7 +184,8 @@ def test_columns_of_zeros_behind_the_features_change_nothing() -> None:
     wide = torch.nn.functional.pad(x, (0, 3))
     assert torch.allclose(layer(wide), layer(x), atol=1e-6)
     layer(wide).sum().backward()
-    assert layer.weight.grad is not None and layer.weight.grad.shape == (FEATURES, 5)
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.shape == (FEATURES, 5)
 
 
 def test_input_dropout_acts_on_entries() -> None:

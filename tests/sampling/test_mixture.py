@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ansgt.errors import InputError
 from ansgt.heuristics import HEURISTICS, HeuristicLike, OneHop, TwoHop, resolve
@@ -63,6 +66,64 @@ def test_some_centres_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+class Fixed:
+    """A heuristic with given rows."""
+
+    def __init__(self, matrix: sp.csr_array) -> None:
+        self.matrix = matrix
+
+    def fit(self, graph: object) -> "Fixed":
+        return self
+
+    def rows(self, nodes: np.ndarray) -> sp.csr_array:
+        return sp.csr_array(self.matrix[nodes])
+
+
+def csr(entries: list[tuple[int, int, float]], n: int) -> sp.csr_array:
+    """Rows in the order of `entries`: unsorted, with duplicates and zeros."""
+    entries = sorted(entries, key=lambda entry: entry[0])
+    row, column, value = (
+        (np.array(part) for part in zip(*entries, strict=True)) if entries else np.zeros((3, 0))
+    )
+    indptr = np.searchsorted(row, np.arange(n + 1))
+    return sp.csr_array((value.astype(np.float64), column.astype(np.int64), indptr), shape=(n, n))
+
+
+@given(data=st.data(), n=st.integers(1, 9), block=st.sampled_from([2, 100]))
+@settings(deadline=None, max_examples=60)
+def test_tables_equal_a_plain_loop(data: st.DataObject, n: int, block: int) -> None:
+    node, eighths = st.integers(0, n - 1), st.integers(0, 8).map(lambda v: v / 8)
+    matrices = data.draw(
+        st.lists(
+            st.lists(st.tuples(node, node, eighths), max_size=40).map(lambda e: csr(e, n)),
+            min_size=1,
+            max_size=5,
+        )
+    )
+    nodes = data.draw(st.none() | st.lists(node).map(np.array))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ansgt.sampling.mixture._BLOCK", block)
+        mixture = Mixture.from_heuristics([Fixed(m) for m in matrices], n, nodes)
+    centres = list(range(n)) if nodes is None else sorted({int(v) for v in nodes})
+    dense = [m.toarray() for m in matrices]
+    unions = [[c for c in range(n) if any(m[i, c] for m in dense)] for i in centres]
+    width = max([1, *map(len, unions)])
+    padding = [[0] * (width - len(union)) for union in unions]
+    assert mixture.candidates.shape == (len(centres), width)
+    assert mixture.candidates.tolist() == [u + p for u, p in zip(unions, padding, strict=True)]
+    assert mixture.lengths.tolist() == [len(union) for union in unions]
+    for k, matrix in enumerate(dense):
+        expected = [[matrix[i, c] for c in u] + p for i, u, p in zip(centres, unions, padding, strict=True)]
+        assert mixture.Q[k].tolist() == expected
+        assert mixture.active[k].tolist() == [bool(matrix[i].any()) for i in centres]
+    assert [t.dtype for t in (mixture.candidates, mixture.lengths, mixture.Q, mixture.active)] == [
+        torch.int32,
+        torch.int64,
+        torch.float32,
+        torch.bool,
+    ]
+
+
 def test_isolated_nodes_without_any_candidate() -> None:
     graph = random_graph(num_isolated=2)
     mixture = Mixture.from_heuristics([OneHop().fit(graph)], 60)
@@ -81,6 +142,8 @@ def test_kernel_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="at least one heuristic"):
         Mixture.from_heuristics([], 3)
+    with pytest.raises(InputError, match="different shapes"):
+        Mixture.from_heuristics([Fixed(sp.csr_array((3, 3))), Fixed(sp.csr_array((3, 4)))], 3)
     monkeypatch.setattr("ansgt.sampling.mixture.MAX_TABLE_BYTES", 10)
     with pytest.raises(InputError, match="set max_candidates"):
         Mixture.from_heuristics(fitted(), 60)
