@@ -24,7 +24,7 @@ class PPR(Heuristic):
 
     Args:
         restart_prob: c.
-        method: "exact" (dense up to 6,000 nodes, Chebyshev iteration to 1e-9 beyond), "push", or "auto": exact up to
+        method: "exact" (direct up to 6,000 nodes, Chebyshev iteration to 1e-9 beyond), "push", or "auto": exact up to
             6,000 nodes.
         eps: push threshold; ``None`` takes `default_eps`. The error bound is in `ansgt.heuristics.push`.
         max_candidates, cache: see `Heuristic`.
