@@ -1,6 +1,8 @@
-"""results.jsonl files -> one small JSON per (model, data set, split) under results/runs/.
+"""results.jsonl files and run directories -> one small JSON per (model, data set, split) under results/runs/.
 
-    python benchmarks/collect.py FILE.jsonl... [--into results/runs]
+    python benchmarks/collect.py FILE.jsonl|RUN_DIR... [--into results/runs]
+
+A run directory is what `ansgt train` wrote, or any folder of those (that of `ansgt compare`).
 
 A cell's file holds its settings and versions once and a row per split; a later line for the same split replaces an
 earlier one. `ansgt`'s fixed mixture and single heuristics are models of their own here: ansgt-fixed, ansgt-1-hop, ...
@@ -8,8 +10,14 @@ earlier one. `ansgt`'s fixed mixture and single heuristics are models of their o
 
 import argparse
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from ansgt.training.records import RunFolder
 
 ROW = (
     "index",
@@ -36,12 +44,28 @@ def main() -> None:
     options = parser.parse_args()
     options.into.mkdir(parents=True, exist_ok=True)
     for file in options.files:
-        for line in file.read_text().splitlines():
-            record = json.loads(line)
+        for record in of_runs(file) if file.is_dir() else of_lines(file):
             if "error" in record:
                 print(f"{file}: {record['error']}")
                 continue
             add(record, options.into)
+
+
+def of_lines(file: Path) -> Iterator[dict[str, Any]]:
+    for line in file.read_text().splitlines():
+        yield json.loads(line)
+
+
+def of_runs(folder: Path) -> Iterator[dict[str, Any]]:
+    """A record per finished split of every run below a folder."""
+    for path in sorted(folder.rglob("run.json")):
+        run = RunFolder(path.parent)
+        config, info = run.config(), run.info()
+        shared = {"model": config.model, "dataset": config.dataset, "seed": config.seed}
+        shared |= {"sampling": config.settings.get("sampling"), "config": config.as_dict()}
+        shared |= {"data_variant": info["variant"], "versions": info["versions"]}
+        for result in run.results():
+            yield {**result, **shared}
 
 
 def add(record: dict[str, Any], into: Path) -> None:

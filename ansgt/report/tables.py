@@ -12,8 +12,8 @@ VARIANTS = ("ansgt-fixed", "ansgt-1-hop", "ansgt-2-hop", "ansgt-ppr", "ansgt-knn
 HEAD = """# Results
 
 Generated from `results/runs/*.json` by `make results`; every number is the mean ± standard deviation of test accuracy (%)
-over the splits of the named kind, the epoch chosen on validation. Settings: `configs/`, found on validation (ANS-GT:
-splits 0 and 1 of uniform-60-20-20). A dash means: not run yet. Two splits are called 60/20/20 and give different
+over the splits of the named kind, the epoch chosen on validation. Settings: `configs/`, found on validation ([log](log.md)
+says on which splits). A dash means: not run yet. Two splits are called 60/20/20 and give different
 numbers: never compare across them. The paper's row is what it prints, for a split it does not describe.
 """
 
