@@ -132,6 +132,9 @@ def test_the_running_mean_predicts_and_the_bandit_listens_to_the_weights() -> No
     nodes = torch.arange(40)
     assert not torch.allclose(one.predict_proba(nodes), other.predict_proba(nodes), atol=1e-4)
     assert other.num_parameters == one.num_parameters
+    newest = learner("average_epochs=1e-6")  # a mean that forgets at once is the weights themselves
+    train(newest, 0, 4)
+    assert torch.equal(one.predict_proba(nodes), newest.predict_proba(nodes))
 
 
 def test_labels_outside_the_training_part_reach_nothing() -> None:
