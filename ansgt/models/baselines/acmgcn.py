@@ -16,6 +16,7 @@ from ansgt.graph import Graph
 from ansgt.linalg import row_norm, sym_norm, to_torch
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
+from ansgt.models.baselines.propagate import propagate
 from ansgt.storage import DiskCache
 
 
@@ -67,13 +68,18 @@ class ACMGCN(NodeModel):
         check_choice("norm", norm, ("row", "sym"))
         looped = sp.csr_array(graph.adj + sp.eye_array(graph.num_nodes, format="csr"))
         low = row_norm(looped) if norm == "row" else sym_norm(graph.adj)
-        return {**super().prepare(graph, cache), "low": to_torch(low), "structure": to_torch(graph.adj)}
+        return {
+            **super().prepare(graph, cache),
+            "low": to_torch(low),
+            "transposed": to_torch(sp.csr_array(low.T)),
+            "structure": to_torch(graph.adj),
+        }
 
     def forward(self, inputs: Inputs) -> Tensor:
         x = feature_dropout(inputs["x"], self.dropout, self.training)
         h = x
         for depth, layer in enumerate(self.layers):
-            h = layer(h, inputs["low"], inputs["structure"])
+            h = layer(h, inputs["low"], inputs["transposed"], inputs["structure"])
             if depth == len(self.layers) - 1:
                 return h
             h = h.relu()
@@ -102,20 +108,20 @@ class ACMLayer(nn.Module):
         ):
             nn.init.uniform_(weight, -(fan_out**-0.5), fan_out**-0.5)
 
-    def forward(self, x: Tensor, low: Tensor, structure: Tensor) -> Tensor:
-        channels = self.channels(x, low, structure)  # [n, channels, out]
+    def forward(self, x: Tensor, low: Tensor, transposed: Tensor, structure: Tensor) -> Tensor:
+        channels = self.channels(x, low, transposed, structure)  # [n, channels, out]
         weight = torch.sigmoid((channels * self.score).sum(-1)) @ self.mix / len(self.score)
         return len(self.score) * (weight.softmax(dim=1)[..., None] * channels).sum(dim=1)
 
-    def channels(self, x: Tensor, low: Tensor, structure: Tensor) -> Tensor:
+    def channels(self, x: Tensor, low: Tensor, transposed: Tensor, structure: Tensor) -> Tensor:
         smooth, sharp, same = self.lin(x).chunk(3, dim=1)
         if self.variant:
             smooth, sharp = smooth.relu(), sharp.relu()
-        smooth, lowpass = (low @ torch.cat([smooth, sharp], dim=1)).chunk(2, dim=1)
+        smooth, lowpass = propagate(low, torch.cat([smooth, sharp], dim=1), transposed).chunk(2, dim=1)
         sharp = sharp - lowpass
         if not self.variant:
             smooth, sharp = smooth.relu(), sharp.relu()
         parts = [smooth, sharp, same.relu()]
         if self.structure is not None:
-            parts.append(self.structure(structure).relu())
+            parts.append(propagate(structure, self.structure.weight.t()).relu())
         return torch.stack(parts, dim=1)

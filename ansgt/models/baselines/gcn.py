@@ -12,6 +12,7 @@ from ansgt.linalg import gcn_norm, to_torch
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
 from ansgt.models.baselines.norms import make_norm
+from ansgt.models.baselines.propagate import propagate
 from ansgt.storage import DiskCache
 
 
@@ -63,9 +64,16 @@ class GCN(NodeModel):
         return h
 
 
+class SymmetricGCNConv(GCNConv):
+    """PyG's GCNConv whose gradient uses that the normalised adjacency is symmetric."""
+
+    def message_and_aggregate(self, adj_t: Tensor, x: Tensor) -> Tensor:
+        return propagate(adj_t, x)
+
+
 def gcn_conv(in_channels: int, out_channels: int) -> GCNConv:
-    """PyG's GCNConv on an adjacency that is normalised already; its linear map takes sparse features."""
-    conv = GCNConv(in_channels, out_channels, normalize=False)
+    """GCNConv on an adjacency that is normalised already; its linear map takes sparse features."""
+    conv = SymmetricGCNConv(in_channels, out_channels, normalize=False)
     conv.lin = FeatureLinear(in_channels, out_channels, bias=False)
     nn.init.xavier_uniform_(conv.lin.weight)
     return conv

@@ -13,6 +13,7 @@ from ansgt.linalg import to_torch
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.embedding import embed_nodes
 from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
+from ansgt.models.baselines.propagate import propagate
 from ansgt.storage import DiskCache
 
 NUM_DIVISIONS = 9
@@ -54,14 +55,17 @@ class GeomGCN(NodeModel):
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, embedding: str = "isomap", **settings: Any) -> Inputs:
         z = embed_nodes(graph, embedding, cache)
-        return {**super().prepare(graph, cache), "divisions": to_torch(divisions(graph, z))}
+        blocks = divisions(graph, z)
+        transposed = to_torch(sp.csr_array(blocks.T))
+        return {**super().prepare(graph, cache), "divisions": to_torch(blocks), "transposed": transposed}
 
     def forward(self, inputs: Inputs) -> Tensor:
         h = feature_dropout(inputs["x"], self.input_dropout, self.training)
+        blocks, transposed = inputs["divisions"], inputs["transposed"]
         for layer in self.layers[:-1]:
-            h = layer(h, inputs["divisions"]).flatten(1).relu()
+            h = layer(h, blocks, transposed).flatten(1).relu()
             h = F.dropout(h, self.dropout, self.training)
-        return self.layers[-1](h, inputs["divisions"]).mean(dim=1)
+        return self.layers[-1](h, blocks, transposed).mean(dim=1)
 
 
 class GeomLayer(nn.Module):
@@ -73,9 +77,9 @@ class GeomLayer(nn.Module):
         bound = (6 / (in_channels + out_channels)) ** 0.5  # Glorot, per division
         nn.init.uniform_(self.lin.weight, -bound, bound)
 
-    def forward(self, x: Tensor, divisions: Tensor) -> Tensor:
+    def forward(self, x: Tensor, divisions: Tensor, transposed: Tensor) -> Tensor:
         parts = self.lin(x).unflatten(1, (NUM_DIVISIONS, -1)).transpose(0, 1)  # [divisions, n, out]
-        stacked = divisions @ parts.flatten(0, 1)  # one block-diagonal product for all divisions
+        stacked = propagate(divisions, parts.flatten(0, 1), transposed)  # one block-diagonal product for all
         return stacked.unflatten(0, (NUM_DIVISIONS, -1)).transpose(0, 1)
 
 

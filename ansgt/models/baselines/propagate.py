@@ -13,22 +13,22 @@ DENSE_SHARE = 0.1
 """Above this share of non-zeros a dense product is faster than a sparse one (two-hop neighbours on Squirrel)."""
 
 
-class _SymmetricProduct(torch.autograd.Function):
-    """S h whose gradient is S g again: torch would build a transposed copy of a CSR matrix on every step."""
+class _FixedProduct(torch.autograd.Function):
+    """S h whose gradient is a product with a given S^T: torch would transpose a CSR matrix anew on every step."""
 
     @staticmethod
-    def forward(ctx: Any, matrix: Tensor, h: Tensor) -> Tensor:
-        ctx.matrix = matrix
+    def forward(ctx: Any, matrix: Tensor, h: Tensor, transposed: Tensor) -> Tensor:
+        ctx.transposed = transposed
         return matrix @ h
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.matrix @ grads[0]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor, None]:
+        return None, ctx.transposed @ grads[0], None
 
 
-def propagate(matrix: Tensor, h: Tensor) -> Tensor:
-    """S h [n, d] for a symmetric S [n, n], dense or `torch.sparse_csr`; no gradient for S."""
-    return _SymmetricProduct.apply(matrix, h)
+def propagate(matrix: Tensor, h: Tensor, transposed: Tensor | None = None) -> Tensor:
+    """S h [n, d] for S [n, n], dense or `torch.sparse_csr`, with S^T where S is not symmetric; no gradient for S."""
+    return _FixedProduct.apply(matrix, h, matrix if transposed is None else transposed)
 
 
 def to_operator(matrix: sp.csr_array) -> Tensor:

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
+import scipy.sparse as sp
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -11,6 +12,7 @@ from ansgt.linalg import row_norm, to_torch
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
 from ansgt.models.baselines.norms import make_norm
+from ansgt.models.baselines.propagate import propagate
 from ansgt.storage import DiskCache
 
 
@@ -26,8 +28,8 @@ class SAGELayer(nn.Module):
         self.neighbours = FeatureLinear(in_channels, out_channels, bias=False)
         self.root = FeatureLinear(in_channels, out_channels)
 
-    def forward(self, x: Tensor, mean: Tensor) -> Tensor:
-        return mean @ self.neighbours(x) + self.root(x)
+    def forward(self, x: Tensor, mean: Tensor, transposed: Tensor) -> Tensor:
+        return propagate(mean, self.neighbours(x), transposed) + self.root(x)
 
 
 class SAGE(NodeModel):
@@ -60,11 +62,14 @@ class SAGE(NodeModel):
 
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
-        return {**super().prepare(graph, cache), "mean": to_torch(row_norm(graph.adj))}
+        mean = row_norm(graph.adj)
+        transposed = to_torch(sp.csr_array(mean.T))
+        return {**super().prepare(graph, cache), "mean": to_torch(mean), "transposed": transposed}
 
     def forward(self, inputs: Inputs) -> Tensor:
-        h = self.layers[0](feature_dropout(inputs["x"], self.input_dropout, self.training), inputs["mean"])
+        mean, transposed = inputs["mean"], inputs["transposed"]
+        h = self.layers[0](feature_dropout(inputs["x"], self.input_dropout, self.training), mean, transposed)
         for norm, layer in zip(self.norms, self.layers[1:], strict=True):
             h = F.dropout(norm(h).relu(), self.dropout, self.training)
-            h = layer(h, inputs["mean"])
+            h = layer(h, mean, transposed)
         return h
