@@ -112,7 +112,7 @@ def build_config(
     """Resolves defaults <- shipped or given file <- `-o key=value`, and checks every name and type.
 
     Args:
-        dataset: name of the data set, which picks the section of the settings file.
+        dataset: name of the data set, which with `split` picks the section of the settings file.
         model_defaults: the model's keywords with their defaults.
         section_defaults: defaults of optim / train / data that the model itself prefers.
         config: a settings file in place of the shipped one.
@@ -128,7 +128,7 @@ def build_config(
         merged[section].update(values)
     path = Path(config) if config is not None else shipped_file(model)
     if path is not None:
-        for section, values in read_settings(path, dataset).items():
+        for section, values in read_settings(path, dataset, split).items():
             for key, value in values.items():
                 _assign(merged, section, key, value, source=str(path))
     for override in overrides or []:
@@ -165,8 +165,11 @@ def shipped_file(model: str) -> Path | None:
     return None
 
 
-def read_settings(path: Path | str, dataset: str) -> dict[str, dict[str, Any]]:
-    """The sections of a settings file for one data set: its own over `default`."""
+def read_settings(path: Path | str, dataset: str, split: str = "") -> dict[str, dict[str, Any]]:
+    """The sections of a settings file for one data set: `name@split` over `name` over `default`.
+
+    Two kinds of split are two tasks: class-balanced training nodes and a uniform sample want different settings.
+    """
     path = Path(path)
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
@@ -177,7 +180,8 @@ def read_settings(path: Path | str, dataset: str) -> dict[str, dict[str, Any]]:
         raise InputError(f"The settings file {path} is not valid YAML: {reason}.") from None
     if not isinstance(content, dict):
         raise InputError(f"The settings file {path} must hold a mapping.")
-    parts = [content] if set(content) & set(SECTIONS) else [content.get("default"), content.get(dataset)]
+    names = ("default", dataset, f"{dataset}@{split}")
+    parts = [content] if set(content) & set(SECTIONS) else [content.get(name) for name in names]
     merged: dict[str, dict[str, Any]] = {}
     for part in parts:
         for section, values in (part or {}).items():

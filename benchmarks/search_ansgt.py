@@ -249,6 +249,106 @@ CALM_WEBKB = [
     WORDS_WIDE | {"weight_decay": 10.0, "input_dropout": 0.9},
 ]
 """Plan "calm-webkb": variations of trials 12 and 15 of plan "calm", the best on Texas, Cornell and Wisconsin."""
+UNIFORM, PER_CLASS = "uniform-60-20-20", "per-class-60-20-20"
+STEADIER: list[dict[str, Any]] = [
+    {},
+    {"num_inference": 16},
+    {"num_augmentations": 8},
+    {"lr": 5e-4},
+    {"bandit_step": 1.0},
+    {"sampling": "fixed"},
+]
+"""Changes that every data set of plan "kinds" tries; the others are its own."""
+KIND_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("cora", PER_CLASS): [
+        {"num_sampled": 20},
+        {"input_dropout": 0.7},
+        {"label_smoothing": 0.1},
+        {"average_epochs": 30.0, "epochs": 150},
+        {"normalize_features": "none"},
+        {"weight_decay": 30.0},
+        {"attention_dropout": 0.5},
+        {"hidden_channels": 512},
+        {"batch_size": 128, "lr": 2e-3},
+        {"num_layers": 2},
+        {"num_supernodes": 3},
+        {"multiplicity_bias": True},
+        {"dropout": 0.5},
+        {"num_sampled": 20, "num_inference": 16, "attention_dropout": 0.5, "lr": 5e-4},
+    ],
+    ("citeseer", UNIFORM): [
+        {"num_sampled": 5},
+        {"num_sampled": 20, "average_epochs": 10.0},
+        {"average_epochs": 10.0},
+        {"hidden_channels": 256},
+        {"weight_decay": 1.0},
+        {"weight_decay": 10.0},
+        {"lr": 2e-3},
+        {"label_smoothing": 0.2},
+        {"label_smoothing": 0.3, "average_epochs": 10.0},
+        {"normalize_features": "scaled"},
+        {"normalize_features": "row", "lr": 1e-2},
+        {"input_dropout": 0.8, "dropout": 0.5},
+        {"epochs": 200, "patience": 80, "lr": 5e-4},
+        {"multiplicity_bias": True, "num_inference": 16},
+        {"weight_decay": 1.0, "average_epochs": 10.0, "num_inference": 16, "sampling": "fixed"},
+    ],
+    ("actor", UNIFORM): [
+        {"average_epochs": 10.0},
+        {"num_sampled": 5},
+        {"num_supernodes": 0},
+        {"input_dropout": 0.7},
+        {"lr": 1e-3, "batch_size": 128},
+        {"weight_decay": 1.0},
+        {"dropout": 0.3},
+        {"coarsening_rate": 0.01},
+        {"label_smoothing": 0.2},
+    ],
+    ("pubmed", UNIFORM): [
+        {"batch_size": 128, "lr": 5e-4},
+        {"batch_size": 128, "lr": 1e-3, "beta1": 0.9},
+        {"batch_size": 128, "lr": 1e-3, "beta1": 0.9, "average_epochs": 3.0},
+    ],
+}
+WEBKB_CHANGES: list[dict[str, Any]] = [
+    {"num_sampled": 5},
+    {"num_sampled": 10, "num_inference": 16},
+    {"average_epochs": 3.0},
+    {"average_epochs": 10.0},
+    {"hidden_channels": 256, "lr": 5e-4},
+    {"hidden_channels": 512, "lr": 5e-4},
+    {"weight_decay": 1.0},
+    {"weight_decay": 10.0},
+    {"input_dropout": 0.8, "dropout": 0.7},
+    {"input_dropout": 0.8, "dropout": 0.5},
+    {"num_global": 0},
+    {"sampling": "knn"},
+    {"label_smoothing": 0.0},
+    {"label_smoothing": 0.2},
+    {"multiplicity_bias": True, "bandit_step": 16.0},
+    {"num_augmentations": 16},
+    {"epochs": 200, "patience": 80, "average_epochs": 10.0},
+    {"num_supernodes": 3, "super_features": "mean"},
+]
+
+
+def kind_trials() -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Plan "kinds": (data set, kind of split) -> settings, around the best of the earlier plans on that kind."""
+    drawn = calm_trials(20)
+    bases = {
+        ("cora", PER_CLASS): drawn[10] | {"num_sampled": 10, "weight_decay": 10.0},
+        ("citeseer", UNIFORM): drawn[12] | {"num_sampled": 10, "average_epochs": 3.0},
+        ("actor", UNIFORM): drawn[0],
+    }
+    plan = {at: [base | change for change in STEADIER + KIND_CHANGES[at]] for at, base in bases.items()}
+    plan["citeseer", UNIFORM] += [drawn[1] | {"batch_size": 128, "lr": 2e-3} | extra for extra in STEADIER]
+    plan["pubmed", UNIFORM] = [{}, *KIND_CHANGES["pubmed", UNIFORM]]
+    for name in ("texas", "cornell", "wisconsin"):
+        for kind in (UNIFORM, PER_CLASS):
+            plan[name, kind] = [WORDS | change for change in STEADIER + WEBKB_CHANGES]
+    return plan
+
+
 PLANS: dict[str, list[dict[str, Any]]] = {
     "calm-webkb": CALM_WEBKB,
     "larger-batch": LARGER_BATCH,
@@ -306,7 +406,7 @@ def run_trial(task: tuple[str, int, str, int, dict[str, Any]], options: argparse
     record = {"dataset": dataset, "trial": number, "kind": kind, "split": index, "settings": settings}
     started = time.perf_counter()
     shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
-    data, config = prepare_run(dataset, "ansgt", overrides=overrides, **shared)
+    data, config = prepare_run(dataset, "ansgt", split=kind, overrides=overrides, **shared)
     split = data.split(kind, index, 0)
     with tempfile.TemporaryDirectory() as folder:
         learner: Any = train_split(
@@ -324,12 +424,30 @@ def run_trial(task: tuple[str, int, str, int, dict[str, Any]], options: argparse
     return record
 
 
+def planned_tasks(options: argparse.Namespace) -> list[tuple[str, int, str, int, dict[str, Any]]]:
+    """(data set, trial, kind, split, settings), trial by trial over the data sets and kinds that are asked for."""
+    names, kinds = options.datasets.split(","), options.kinds.split(",")
+    if options.plan == "kinds":
+        plans = {at: plan for at, plan in kind_trials().items() if at[0] in names and at[1] in kinds}
+    else:
+        plans = {
+            (name, kind): planned(options.plan, name, options.trials) for name in names for kind in kinds
+        }
+    return [
+        (name, number, kind, index, chosen[number])
+        for number in range(options.skip, max(map(len, plans.values())))
+        for (name, kind), chosen in plans.items()
+        if number < len(chosen)
+        for index in range(options.splits)
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", default="data")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--datasets", default=",".join(DATASETS))
-    parser.add_argument("--plan", choices=("random", "calm", "around", *PLANS), default="random")
+    parser.add_argument("--plan", choices=("random", "calm", "around", "kinds", *PLANS), default="random")
     parser.add_argument("--kinds", default="uniform-60-20-20", help="kinds of split, separated by commas")
     parser.add_argument("--skip", type=int, default=0, help="leave out the plan's first trials")
     parser.add_argument("--trials", type=int, default=24)
@@ -339,12 +457,7 @@ def main() -> None:
     parser.add_argument("--cache", default="/tmp/ansgt-cache")
     parser.add_argument("--out", default=os.environ.get("OUT", "."))
     options = parser.parse_args()
-    plans = {name: planned(options.plan, name, options.trials) for name in options.datasets.split(",")}
-    tasks = []
-    for number in range(options.skip, max(map(len, plans.values()))):
-        for name, chosen in plans.items():
-            for kind in options.kinds.split(","):
-                tasks += [(name, number, kind, index, chosen[number]) for index in range(options.splits)]
+    tasks = planned_tasks(options)
     run_pool(run_trial, tasks, options, Path(options.out) / "search_ansgt.jsonl")
 
 

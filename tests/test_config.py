@@ -7,6 +7,7 @@ import yaml
 
 from ansgt.config import CONFIG_FOLDERS, RunConfig, build_config, parse_override
 from ansgt.datasets import DATASETS
+from ansgt.datasets.splits import GENERATED
 from ansgt.errors import InputError
 from ansgt.models import MODELS
 from ansgt.training import model_defaults, section_defaults
@@ -33,6 +34,15 @@ def test_overrides_beat_the_data_set_beats_default(tmp_path: Path) -> None:
     config = build(config=path, overrides=["dropout=0.7", "model.limit=3"])
     assert (config.optim.lr, config.optim.weight_decay) == (0.3, 0.2)
     assert config.settings == DEFAULTS | {"dropout": 0.7, "limit": 3}
+
+
+def test_a_kind_of_split_may_have_settings_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    cora = {"cora": {"optim": {"lr": 0.3, "weight_decay": 0.2}}}
+    path.write_text(yaml.safe_dump(cora | {"cora@public": {"optim": {"lr": 0.4}}}))
+    assert (build(config=path).optim.lr, build(config=path).optim.weight_decay) == (0.4, 0.2)
+    other = build_config("cora", "none-such", "geom", model_defaults=DEFAULTS, config=path)
+    assert other.optim.lr == 0.3
 
 
 def test_a_plain_file_and_numbers_as_yaml_reads_them(tmp_path: Path) -> None:
@@ -88,13 +98,15 @@ def test_ambiguous_and_broken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
 def test_every_shipped_file_loads_for_every_section(path: Path) -> None:
     content = yaml.safe_load(path.read_text())
-    assert set(content) <= {"default", *DATASETS}
     assert path.stem in MODELS
-    for dataset in content:
+    for section in content:
+        dataset, _, split = section.partition("@")
+        assert dataset in {"default", *DATASETS}
+        assert split in {"", *GENERATED}
         build_config(
             dataset,
             path.stem,
-            "public",
+            split or "public",
             model_defaults=model_defaults(path.stem),
             section_defaults=section_defaults(path.stem),
         )

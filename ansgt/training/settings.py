@@ -57,6 +57,8 @@ class AdaptiveSettings:
     """n_g, learnable global nodes in a sequence."""
     num_augmentations: int = 16
     """S, sequences per centre."""
+    num_inference: int | None = None
+    """Sequences per node over which a prediction is averaged (section 5.3); None: S."""
     num_proximity: int = 10
     """M, powers of the normalised adjacency in the proximity encoding."""
     sampling: str = "adaptive"
@@ -118,6 +120,8 @@ class AdaptiveSettings:
         ):
             check_positive(f"model.{name}", getattr(self, name))
         check_positive("model.update_period", self.update_period)
+        if self.num_inference is not None:
+            check_positive("model.num_inference", self.num_inference)
         if self.num_sampled >= graph.num_nodes:
             raise InputError(
                 f"Setting model.num_sampled is {self.num_sampled}, but the graph has {graph.num_nodes} nodes "

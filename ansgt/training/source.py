@@ -48,13 +48,8 @@ class SequenceSource:
             for name in settings.active_heuristics
         ]
         self.mixture = Mixture.from_heuristics(self.heuristics, graph.num_nodes).to(device)
-        self.sampler = NodeSampler(
-            self.mixture,
-            num_sampled=settings.num_sampled,
-            num_sequences=settings.num_augmentations,
-            mode=settings.mode,
-            seed=seed,
-        )
+        self.sampler = self._sampler(settings.num_augmentations, seed)
+        self.inference_sampler = self._sampler(settings.num_inference or settings.num_augmentations, seed)
         self.coarse = _coarse_graph(graph, settings, seed, cache)
         self.layout = SequenceLayout(settings.num_sampled, settings.num_supernodes, settings.num_global)
         dtype = torch.bfloat16 if use_amp(settings, device) else torch.float32
@@ -77,6 +72,15 @@ class SequenceSource:
             feature_dtype=dtype,
         )
 
+    def _sampler(self, num_sequences: int, seed: int) -> NodeSampler:
+        return NodeSampler(
+            self.mixture,
+            num_sampled=self.settings.num_sampled,
+            num_sequences=num_sequences,
+            mode=self.settings.mode,
+            seed=seed,
+        )
+
     @property
     def num_arms(self) -> int:
         return len(self.heuristics)
@@ -86,8 +90,9 @@ class SequenceSource:
         return copy.copy(self._builder)
 
     def fill(self, builder: SequenceBuilder, nodes: Tensor, p: Tensor, round: int) -> SampledNodes:
-        """Draws sequences for `nodes` and puts them into the builder's tables."""
-        sampled = self.sampler.draw(nodes, p, round)
+        """Draws sequences for `nodes` and puts them into the builder's tables; S of them, or `num_inference`."""
+        sampler = self.inference_sampler if round == INFERENCE_ROUND else self.sampler
+        sampled = sampler.draw(nodes, p, round)
         builder.resample(sampled, round)
         if not self.settings.multiplicity_bias:
             builder.log_count.zero_()

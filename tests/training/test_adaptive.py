@@ -109,6 +109,20 @@ def test_predictions_depend_on_weights_p_and_seed_alone() -> None:
     assert torch.equal(other.predict_proba(nodes), first)
 
 
+def test_predictions_may_average_over_more_sequences_than_training_uses() -> None:
+    one, more = learner("num_layers=2"), learner("num_layers=2", "num_inference=8")
+    nodes = torch.arange(40)
+    assert train(one, 0, 3) == train(more, 0, 3)  # training does not know
+    assert more.train_builder.num_sequences == 2
+    averaged = more.predict_proba(nodes)
+    assert more.eval_builder.num_sequences == 8
+    assert not torch.equal(averaged, one.predict_proba(nodes))
+    with torch.no_grad():
+        more.model.eval()
+        logits = more.model(more.eval_builder.batch(nodes))
+    assert torch.allclose(averaged, logits.softmax(dim=-1).view(40, 8, -1).mean(dim=1), atol=1e-6)
+
+
 @pytest.mark.parametrize("average", [0.0, 1.5])
 @pytest.mark.parametrize("moment", [1, 2, 3])  # before, right after, and between updates (T = 2)
 def test_resumed_equals_unbroken(moment: int, average: float, tmp_path: Path) -> None:
@@ -193,6 +207,7 @@ def test_isolated_nodes_and_sparse_features() -> None:
         ("initial=[1.0, 2.0]", "2 values for 4 heuristics"),
         ("p_min=0.0", "p_min must be in"),
         ("num_layers=0", "num_layers must be positive"),
+        ("num_inference=0", "num_inference must be positive"),
     ],
 )
 def test_bad_settings(override: str, message: str) -> None:
