@@ -22,6 +22,7 @@ def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Pa
     deadline = time.time() + options.seconds
     context = multiprocessing.get_context("spawn")
     waiting, finished = context.Queue(), context.Queue()
+    waiting.cancel_join_thread()  # tasks nobody took must not keep this process from ending
     for task in tasks:
         waiting.put(task)
     time.sleep(0.5)
