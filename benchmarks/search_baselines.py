@@ -190,6 +190,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of a worker")
     parser.add_argument("--max-seconds", type=float, default=float("inf"), help="start no trial after this")
+    parser.add_argument("--skip-cells", default="", help="model/dataset, separated by commas: not run")
     parser.add_argument("--best", action="store_true", help="print the winners from the log and stop")
     args = parser.parse_args()
     if args.best:
@@ -200,12 +201,13 @@ def main() -> None:
 
 def search(args: argparse.Namespace) -> None:
     """All trials that the log does not hold yet, trial 0 of every cell first, so that a stopped search is still equal."""
-    done = {key_of(line) for line in read_log(args.split)}
+    done = {key_of(line) for line in read_log(args.split) if line["error"] is None}
     common = {name: getattr(args, name) for name in ("split", "num_splits", "seed", "device")}
     machine = {name: getattr(args, name) for name in ("threads", "root", "cache_dir")}
     cells = itertools.product(range(args.trials), args.datasets.split(","), args.models.split(","))
     jobs = [{"model": m, "dataset": d, "trial": t, **common, **machine} for t, d, m in cells]
-    jobs = [job for job in jobs if key_of(job) not in done]
+    left_out = set(args.skip_cells.split(","))
+    jobs = [j for j in jobs if key_of(j) not in done and f"{j['model']}/{j['dataset']}" not in left_out]
     LOG.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + args.max_seconds
     print(f"{len(jobs)} trials to do, {len(done)} in the log")
