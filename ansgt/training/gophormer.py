@@ -115,7 +115,7 @@ class GophormerLearner:
         step = ConsistentStep(self.model, self.optimizer, self.train_builder.batch, amp=self.amp)
         step.settings = settings
         self.step: TrainStep | CapturedStep = CapturedStep(step) if self.captured else step
-        self.predictor = Predictor(self.model, self.eval_builder.batch, amp=self.amp)
+        self._new_predictor()
         self.train_nodes = split.train.to(self.device)
         self._eval_nodes: Tensor | None = None
 
@@ -126,7 +126,11 @@ class GophormerLearner:
         dtype = torch.bfloat16 if self.amp else torch.float32
         proximity = Proximity(settings.num_proximity, dtype=dtype).fit(self.graph, device=self.device)
         encode = "all" if self.device.type == "cuda" else "auto"
-        return SequenceBuilder(self.graph, layout, proximity, encode=encode)
+        return SequenceBuilder(self.graph, layout, proximity, encode=encode, feature_dtype=dtype)
+
+    def _new_predictor(self) -> None:
+        build = self.eval_builder.batch
+        self.predictor = Predictor(self.model, build, amp=self.amp, captured=self.captured)
 
     def _fill(self, builder: SequenceBuilder, nodes: Tensor, count: int, round: int) -> None:
         """Draws ego-graphs into the builder's tables."""
@@ -146,8 +150,11 @@ class GophormerLearner:
 
     def _predict_chunk(self, nodes: Tensor) -> Tensor:
         if self._eval_nodes is None or not torch.equal(self._eval_nodes, nodes):
+            shape = None if self._eval_nodes is None else self._eval_nodes.shape
             self._fill(self.eval_builder, nodes, self.settings.num_votes, INFERENCE_ROUND)
             self._eval_nodes = nodes.clone()
+            if shape != nodes.shape:  # the tables moved: a captured graph would read the old ones
+                self._new_predictor()
         return self.predictor(nodes)
 
     @property
