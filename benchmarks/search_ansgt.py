@@ -465,6 +465,7 @@ def run_trial(task: tuple[str, int, str, int, dict[str, Any]], options: argparse
     started = time.perf_counter()
     shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
     data, config = prepare_run(dataset, "ansgt", split=kind, overrides=overrides, **shared)
+    record["config"] = config.as_dict()  # `settings` alone leave open what the shipped file adds
     split = data.split(kind, index, 0)
     with tempfile.TemporaryDirectory() as folder:
         learner: Any = train_split(
