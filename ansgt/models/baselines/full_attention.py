@@ -1,4 +1,7 @@
-"""Attention of all nodes to all nodes in memory that grows with n, not n²: query rows block by block."""
+"""Attention of all nodes to all nodes in memory that grows with n, not n²: query rows block by block.
+
+On CUDA a fused kernel (`triton_pairs.py`) takes its place where it can; it reads one byte per pair of nodes.
+"""
 
 from collections.abc import Callable
 
@@ -11,6 +14,25 @@ BLOCK_BYTES = 256 * 2**20
 """What one [heads, rows, n] float32 block may take; a backward step holds about five of them."""
 
 BLOCKS_HELD = 5
+
+FUSED_WIDTHS = (16, 32, 64, 128)
+"""Head widths that fill a tensor core's tile."""
+
+FUSED_NODES = 32_768
+"""Up to here the fused kernel's table of pairs, n² bytes, is at most 1 GiB; larger graphs stay with blocks."""
+
+
+def is_fused(query: Tensor, dropout: float) -> bool:
+    """Whether the fused kernel takes these queries [heads, n, d]."""
+    plain = query.dtype == torch.float32 and dropout == 0.0
+    return query.is_cuda and plain and query.shape[-1] in FUSED_WIDTHS and query.shape[1] <= FUSED_NODES
+
+
+def fused_attention(query: Tensor, key: Tensor, value: Tensor, table: Tensor, code: Tensor) -> Tensor:
+    """`triton_pairs.pair_attention`, imported when it is needed: CPU builds of torch come without Triton."""
+    from ansgt.models.baselines.triton_pairs import pair_attention
+
+    return pair_attention(query, key, value, table, code)
 
 
 def block_rows(num_nodes: int, heads: int) -> int:

@@ -1,5 +1,6 @@
 """Graphormer (Ying et al., 2021): full attention with centrality encoding and a bias for the shortest-path distance."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.distances import shortest_paths
 from ansgt.models.baselines.encode import FeatureEncoder
-from ansgt.models.baselines.full_attention import attention_bytes, full_attention
+from ansgt.models.baselines.full_attention import attention_bytes, full_attention, fused_attention, is_fused
 from ansgt.storage import DiskCache
 
 
@@ -96,11 +97,19 @@ class GraphormerLayer(nn.Module):
         qkv = self.qkv(self.norm1(h)).unflatten(1, (3, self.heads, -1))
         query, key, value = qkv.permute(1, 2, 0, 3)  # each [heads, n, d / heads]
         drop = self.attention_dropout if self.training else 0.0
-        out = full_attention(query, key, value, lambda at: DistanceBias.apply(spatial, distance[at]), drop)
+        if is_fused(query, drop):
+            out = fused_attention(query, key, value, spatial, distance)
+        else:
+            rows = partial(_bias_rows, spatial, distance)
+            out = full_attention(query, key, value, rows, drop)
         attended = self.project(out.transpose(0, 1).flatten(1))
         h = h + F.dropout(attended, self.dropout, self.training)
         inner = F.dropout(F.gelu(self.widen(self.norm2(h))), self.dropout, self.training)
         return h + F.dropout(self.narrow(inner), self.dropout, self.training)
+
+
+def _bias_rows(spatial: Tensor, distance: Tensor, at: slice) -> Tensor:
+    return DistanceBias.apply(spatial, distance[at])
 
 
 class DistanceBias(torch.autograd.Function):

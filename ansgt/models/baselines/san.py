@@ -10,7 +10,13 @@ from torch_geometric.utils import scatter, softmax
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.encode import FeatureEncoder
-from ansgt.models.baselines.full_attention import attention_bytes, full_attention
+from ansgt.models.baselines.full_attention import (
+    FUSED_NODES,
+    attention_bytes,
+    full_attention,
+    fused_attention,
+    is_fused,
+)
 from ansgt.models.baselines.gt import flip_signs
 from ansgt.models.baselines.norms import make_norm
 from ansgt.models.baselines.spectral import laplacian_eigenvectors
@@ -85,7 +91,9 @@ class SAN(NodeModel):
     ) -> int:
         encoding = 40 * 4 * graph.num_nodes * num_eigenvectors * position_channels
         messages = 8 * 4 * 2 * graph.num_edges * hidden_channels * num_layers
-        return encoding + messages + attention_bytes(graph.num_nodes, heads, hidden_channels, num_layers)
+        pairs = (num_layers + 2) * min(graph.num_nodes, FUSED_NODES) ** 2  # the fused kernel's tables
+        attention = attention_bytes(graph.num_nodes, heads, hidden_channels, num_layers)
+        return encoding + messages + pairs + attention
 
     def forward(self, inputs: Inputs) -> Tensor:
         vectors = flip_signs(inputs["eigenvectors"], self.training)
@@ -178,5 +186,11 @@ def added_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tenso
         return mask[None]
 
     query, key, value = (t.transpose(0, 1) for t in (query, key, value))  # [heads, n, d]
-    out = full_attention(query, key, value, allowed, dropout).transpose(0, 1)
+    if is_fused(query, dropout):
+        forbidden = (~allowed(slice(0, num_nodes))[0]).view(torch.uint8)
+        table = query.new_tensor([0.0, -torch.inf]).repeat(len(query), 1)
+        out = fused_attention(query, key, value, table, forbidden)
+    else:
+        out = full_attention(query, key, value, allowed, dropout)
+    out = out.transpose(0, 1)
     return out.masked_fill(complete[:, None, None], 0.0)

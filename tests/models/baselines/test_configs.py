@@ -18,12 +18,13 @@ BASELINES = [name for name in MODELS if name != "ansgt"]
 def test_settings_load(model: str) -> None:
     path = FOLDER / f"{model}.yaml"
     named = set(yaml.safe_load(path.read_text())) - {"default"}
-    assert named <= set(DATASETS)
-    for dataset in [*named, "anything else"]:
+    for section in [*named, "anything else"]:
+        dataset, _, split = section.partition("@")
+        assert dataset in (*DATASETS, "anything else")
         config = build_config(
             dataset,
             model,
-            "uniform-60-20-20",
+            split or "uniform-60-20-20",
             model_defaults=model_defaults(model),
             section_defaults=section_defaults(model),
             config=path,
