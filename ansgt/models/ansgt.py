@@ -1,6 +1,7 @@
 """`ANSGT`: the hierarchical graph transformer of the paper (sections 5.2 and 5.3)."""
 
-from typing import Any, Literal, overload
+import inspect
+from typing import Any, Literal, Self, overload
 
 import torch
 import torch.nn.functional as F
@@ -114,6 +115,13 @@ class ANSGT(nn.Module):
             Dropout(dropout),
             nn.Linear(hidden_channels, out_channels),
         )
+
+    @classmethod
+    def from_settings(cls, in_channels: int, out_channels: int, settings: object) -> Self:
+        """With every keyword for which `settings` has an attribute."""
+        names = inspect.signature(ANSGT.__init__).parameters
+        given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+        return cls(in_channels, out_channels, **given)
 
     @overload
     def forward(self, batch: SequenceBatch, significance: Literal[False] = False) -> Tensor: ...

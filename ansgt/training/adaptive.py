@@ -12,16 +12,17 @@ from ansgt.config import RunConfig
 from ansgt.graph import Graph, Split
 from ansgt.models.ansgt import ANSGT
 from ansgt.sampling import Exp4P, reward
+from ansgt.sequences import SequenceBuilder
 from ansgt.storage import DiskCache
 from ansgt.training.average import WeightAverage
-from ansgt.training.inference import Predictor, Significance
+from ansgt.training.inference import FreshPredictor, Significance
 from ansgt.training.learner import State, prepare_features
 from ansgt.training.optim import scheduled_adamw
 from ansgt.training.settings import SECTION_6_1, AdaptiveSettings
 from ansgt.training.source import INFERENCE_ROUND, SequenceSource, use_amp
 from ansgt.training.steps import CapturedStep, TrainStep, train_epoch
 
-CHUNK = 16_384
+PORTION = 16_384
 """Nodes whose sequences are held at a time when many are predicted."""
 
 
@@ -35,7 +36,6 @@ class AdaptiveLearner:
         cache: for what is computed once per graph.
     """
 
-    _eval_nodes: Tensor | None
     Settings = AdaptiveSettings
     section_defaults = SECTION_6_1
 
@@ -55,7 +55,8 @@ class AdaptiveLearner:
             update_period=self.settings.update_period,
         )
         self.p = _initial(self.settings, self.bandit)
-        self.model = _model(self.settings, graph).to(self.device)
+        model = ANSGT.from_settings(graph.num_features, graph.num_classes, self.settings)
+        self.model = model.to(self.device)
         self.average = _average(self.settings, self.model, len(split.train))
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.settings.batch_size)
         self.train_nodes = split.train.to(self.device)
@@ -99,54 +100,39 @@ class AdaptiveLearner:
         self.round += 1
         self.sampled = self.source.fill(self.train_builder, self.train_nodes, self.p, self.round)
 
-    @torch.no_grad()
     def predict_proba(self, nodes: Tensor) -> Tensor:
         """Class probabilities averaged over S fresh sequences (section 5.3); they depend on weights, p and seed alone."""
-        parts = [self._predict_chunk(chunk) for chunk in nodes.split(CHUNK)]
-        return torch.cat(parts).cpu() if parts else torch.zeros(0, self.graph.num_classes)
+        return self.predictor(nodes, drawn_with=self.p)
 
-    def _predict_chunk(self, nodes: Tensor) -> Tensor:
-        nodes = nodes.to(self.device)
-        if not self._is_drawn(nodes):
-            shape = None if self._eval_nodes is None else self._eval_nodes.shape
-            self.source.fill(self.eval_builder, nodes, self.p, INFERENCE_ROUND)
-            self._eval_nodes, self._eval_p = nodes.clone(), self.p.clone()
-            if shape != nodes.shape:
-                self._new_predictor()
-        return self.predictor(nodes)
-
-    def _is_drawn(self, nodes: Tensor) -> bool:
-        """Whether the sequences at hand are those of `nodes`, drawn with the present p."""
-        return (
-            self._eval_nodes is not None
-            and torch.equal(self._eval_p, self.p)
-            and self._eval_nodes.shape == nodes.shape
-            and torch.equal(self._eval_nodes, nodes)
-        )
+    def _draw_fresh(self, builder: SequenceBuilder, nodes: Tensor) -> None:
+        self.source.fill(builder, nodes, self.p, INFERENCE_ROUND)
 
     def _wire(self) -> None:
         """Connects tables, model and optimizer into the step, eager or captured."""
         on_cuda = self.device.type == "cuda"
         self.captured = on_cuda if self.settings.captured is None else self.settings.captured
-        self.train_builder, self.eval_builder = self.source.builder(), self.source.builder()
+        amp = use_amp(self.settings, self.device)
+        self.train_builder = self.source.builder()
         step = TrainStep(
             self.model,
             self.optimizer,
             self.train_builder.batch,
-            amp=use_amp(self.settings, self.device),
+            amp=amp,
             compiled=self.settings.compiled,
             label_smoothing=self.settings.label_smoothing,
             average=self.average,
         )
         self.step: TrainStep | CapturedStep = CapturedStep(step) if self.captured else step
         self.significance = Significance(self.model, self.train_builder.batch, captured=self.captured)
-        self._eval_nodes = None
-        self._eval_p = self.p
-        self._new_predictor()
-
-    def _new_predictor(self) -> None:
-        amp = use_amp(self.settings, self.device)
-        self.predictor = Predictor(self.predicting, self.eval_builder.batch, amp=amp, captured=self.captured)
+        self.predictor = FreshPredictor(
+            self.predicting,
+            self.source.builder(),
+            self._draw_fresh,
+            num_classes=self.graph.num_classes,
+            portion=PORTION,
+            amp=amp,
+            captured=self.captured,
+        )
 
     @property
     def predicting(self) -> ANSGT:
@@ -207,21 +193,3 @@ def _average(settings: AdaptiveSettings, model: ANSGT, num_centres: int) -> Weig
     if settings.average_epochs <= 0:
         return None
     return WeightAverage(model, settings.average_epochs * -(-num_centres // settings.batch_size))
-
-
-def _model(settings: AdaptiveSettings, graph: Graph) -> ANSGT:
-    return ANSGT(
-        graph.num_features,
-        graph.num_classes,
-        hidden_channels=settings.hidden_channels,
-        num_layers=settings.num_layers,
-        num_heads=settings.num_heads,
-        num_global=settings.num_global,
-        num_proximity=settings.num_proximity,
-        dropout=settings.dropout,
-        attention_dropout=settings.attention_dropout,
-        input_dropout=settings.input_dropout,
-        ffn_multiplier=settings.ffn_multiplier,
-        per_layer_bias=settings.per_layer_bias,
-        attention=settings.attention,  # type: ignore[arg-type]
-    )

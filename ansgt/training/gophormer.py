@@ -14,7 +14,7 @@ from ansgt.sampling import SampledNodes
 from ansgt.sequences import SequenceBuilder, SequenceLayout
 from ansgt.sequences.proximity import Proximity
 from ansgt.storage import DiskCache
-from ansgt.training.inference import Predictor
+from ansgt.training.inference import FreshPredictor
 from ansgt.training.learner import State, prepare_features
 from ansgt.training.optim import scheduled_adamw
 from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_epoch
@@ -22,7 +22,7 @@ from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_e
 INFERENCE_ROUND = 1 << 30
 """Ego-graphs for prediction come from a round that training never reaches."""
 
-CHUNK = 4_096
+PORTION = 4_096
 """Nodes whose ego-graphs are held at a time when many are predicted."""
 
 
@@ -96,7 +96,6 @@ class GophormerLearner:
         self.captured = self.amp if settings.captured is None else settings.captured
         x = prepare_features(graph.x, config.data.normalize_features, self.device)
         self.graph = graph.with_features(x)
-        self.num_classes = graph.num_classes
         self.samplers = {
             count: EgoSampler(
                 graph,
@@ -109,15 +108,22 @@ class GophormerLearner:
             for count in {settings.num_samples, settings.num_votes}
         }
         self.train_builder = self._builder()
-        self.eval_builder = copy.copy(self.train_builder)
-        self.model = _model(settings, graph).to(self.device)
+        model = Gophormer.from_settings(graph.num_features, graph.num_classes, settings)
+        self.model = model.to(self.device)
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), settings.batch_size)
         step = ConsistentStep(self.model, self.optimizer, self.train_builder.batch, amp=self.amp)
         step.settings = settings
         self.step: TrainStep | CapturedStep = CapturedStep(step) if self.captured else step
-        self._new_predictor()
+        self.predictor = FreshPredictor(
+            self.model,
+            copy.copy(self.train_builder),
+            self._draw_votes,
+            num_classes=graph.num_classes,
+            portion=PORTION,
+            amp=self.amp,
+            captured=self.captured,
+        )
         self.train_nodes = split.train.to(self.device)
-        self._eval_nodes: Tensor | None = None
 
     def _builder(self) -> SequenceBuilder:
         settings = self.settings
@@ -128,33 +134,20 @@ class GophormerLearner:
         encode = "all" if self.device.type == "cuda" else "auto"
         return SequenceBuilder(self.graph, layout, proximity, encode=encode, feature_dtype=dtype)
 
-    def _new_predictor(self) -> None:
-        build = self.eval_builder.batch
-        self.predictor = Predictor(self.model, build, amp=self.amp, captured=self.captured)
-
     def _fill(self, builder: SequenceBuilder, nodes: Tensor, count: int, round: int) -> None:
         """Draws ego-graphs into the builder's tables."""
         builder.resample(cast(SampledNodes, self.samplers[count].draw(nodes, round)), round)
+
+    def _draw_votes(self, builder: SequenceBuilder, nodes: Tensor) -> None:
+        self._fill(builder, nodes, self.settings.num_votes, INFERENCE_ROUND)
 
     def train_epoch(self, epoch: int) -> dict[str, float]:
         self._fill(self.train_builder, self.train_nodes, self.settings.num_samples, epoch)
         loss = train_epoch(self.step, self.train_nodes, self.settings.batch_size)
         return {"loss": float(loss)}
 
-    @torch.no_grad()
     def predict_proba(self, nodes: Tensor) -> Tensor:
         """Mean class probabilities over `num_votes` ego-graphs, the same ones at every call."""
-        if len(nodes) == 0:
-            return torch.zeros(0, self.num_classes)
-        return torch.cat([self._predict_chunk(chunk.to(self.device)) for chunk in nodes.split(CHUNK)]).cpu()
-
-    def _predict_chunk(self, nodes: Tensor) -> Tensor:
-        if self._eval_nodes is None or not torch.equal(self._eval_nodes, nodes):
-            shape = None if self._eval_nodes is None else self._eval_nodes.shape
-            self._fill(self.eval_builder, nodes, self.settings.num_votes, INFERENCE_ROUND)
-            self._eval_nodes = nodes.clone()
-            if shape != nodes.shape:  # the tables moved: a captured graph would read the old ones
-                self._new_predictor()
         return self.predictor(nodes)
 
     @property
@@ -179,19 +172,3 @@ class GophormerLearner:
 
     def history(self) -> list[dict[str, Any]]:
         return []
-
-
-def _model(settings: GophormerSettings, graph: Graph) -> Gophormer:
-    return Gophormer(
-        graph.num_features,
-        graph.num_classes,
-        hidden_channels=settings.hidden_channels,
-        num_layers=settings.num_layers,
-        num_heads=settings.num_heads,
-        num_global=settings.num_global,
-        num_proximity=settings.num_proximity,
-        dropout=settings.dropout,
-        attention_dropout=settings.attention_dropout,
-        input_dropout=settings.input_dropout,
-        ffn_multiplier=settings.ffn_multiplier,
-    )

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from ansgt.models.ansgt import ANSGT
+from ansgt.sequences import SequenceBuilder
 from ansgt.training.capture import Captured
 from ansgt.training.steps import PADDING, Build, maybe_compiled, padded
 
@@ -50,6 +52,68 @@ class Predictor:
         with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.amp):
             logits = self.model(batch)
         return logits.float().softmax(dim=-1).view(len(centres), -1, logits.shape[-1]).mean(dim=1)
+
+
+Draw = Callable[[SequenceBuilder, Tensor], object]
+"""Puts fresh sequences of some nodes into a builder's tables."""
+
+
+class FreshPredictor:
+    """Class probabilities of any nodes from sequences drawn for them (section 5.3), many nodes in portions.
+
+    The same nodes asked for again keep their sequences, unless what they were drawn with has changed.
+
+    Args:
+        model: the transformer that predicts.
+        builder: for the tables; nobody else's.
+        draw: fills them.
+        num_classes: C.
+        portion: nodes whose sequences are held at a time.
+        amp, captured: as for `Predictor`.
+    """
+
+    def __init__(
+        self,
+        model: ANSGT,
+        builder: SequenceBuilder,
+        draw: Draw,
+        *,
+        num_classes: int,
+        portion: int,
+        amp: bool,
+        captured: bool,
+    ) -> None:
+        self.builder, self.draw = builder, draw
+        self.num_classes, self.portion = num_classes, portion
+        self._make = partial(Predictor, model, builder.batch, amp=amp, captured=captured)
+        self._predict = self._make()
+        self._nodes = torch.empty(0, dtype=torch.int64)
+        self._drawn_with: Tensor | None = None
+
+    def __call__(self, nodes: Tensor, drawn_with: Tensor | None = None) -> Tensor:
+        """[len(nodes), C], float32, on the CPU; `drawn_with` are the numbers on which a draw depends."""
+        parts = [
+            self._predict_portion(part.to(self.builder.device), drawn_with) for part in self._split(nodes)
+        ]
+        return torch.cat(parts).cpu() if parts else torch.zeros(0, self.num_classes)
+
+    def _split(self, nodes: Tensor) -> tuple[Tensor, ...]:
+        return nodes.split(self.portion) if len(nodes) else ()
+
+    def _predict_portion(self, nodes: Tensor, drawn_with: Tensor | None) -> Tensor:
+        if not (_same(nodes, self._nodes) and _same(drawn_with, self._drawn_with)):
+            self.draw(self.builder, nodes)
+            if nodes.shape != self._nodes.shape:  # the tables moved: a captured graph would read the old ones
+                self._predict = self._make()
+            self._nodes = nodes.clone()
+            self._drawn_with = None if drawn_with is None else drawn_with.clone()
+        return self._predict(nodes)
+
+
+def _same(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.device == other.device and one.shape == other.shape and torch.equal(one, other)
 
 
 class Significance:

@@ -115,11 +115,11 @@ def test_predictions_may_average_over_more_sequences_than_training_uses() -> Non
     assert train(one, 0, 3) == train(more, 0, 3)  # training does not know
     assert more.train_builder.num_sequences == 2
     averaged = more.predict_proba(nodes)
-    assert more.eval_builder.num_sequences == 8
+    assert more.predictor.builder.num_sequences == 8
     assert not torch.equal(averaged, one.predict_proba(nodes))
     with torch.no_grad():
         more.model.eval()
-        logits = more.model(more.eval_builder.batch(nodes))
+        logits = more.model(more.predictor.builder.batch(nodes))
     assert torch.allclose(averaged, logits.softmax(dim=-1).view(40, 8, -1).mean(dim=1), atol=1e-6)
 
 

@@ -4,7 +4,38 @@ import pytest
 import torch
 from step_cases import LAYOUT, NODES, SEQUENCES, make_step
 
-from ansgt.training.inference import Predictor, Significance
+from ansgt.training.inference import FreshPredictor, Predictor, Significance
+
+
+class Tables:
+    """A builder whose sequences are fixed and whose draws are counted."""
+
+    def __init__(self) -> None:
+        self.step = make_step()
+        self.device = torch.device("cpu")
+        self.batch = self.step.build
+        self.drawn: list[list[int]] = []
+
+    def draw(self, builder: "Tables", nodes: torch.Tensor) -> None:
+        builder.drawn.append(nodes.tolist())
+
+
+def test_sequences_are_drawn_once_for_the_same_nodes_and_numbers() -> None:
+    tables = Tables()
+    sizes = {"num_classes": 3, "portion": 10, "amp": False, "captured": False}
+    predict = FreshPredictor(tables.step.model, tables, tables.draw, **sizes)  # type: ignore[arg-type]
+    nodes, p = torch.arange(4), torch.tensor([0.5, 0.5])
+    first = predict(nodes, p)
+    assert torch.equal(first, Predictor(tables.step.model, tables.batch)(nodes))
+    predict(nodes.clone(), p.clone())
+    assert tables.drawn == [[0, 1, 2, 3]]
+    predict(nodes, torch.tensor([0.4, 0.6]))
+    predict(nodes.flip(0), torch.tensor([0.4, 0.6]))
+    assert len(tables.drawn) == 3
+    many = torch.arange(NODES)
+    assert torch.allclose(predict(many, p), Predictor(tables.step.model, tables.batch)(many), atol=1e-6)
+    assert [len(part) for part in tables.drawn[3:]] == [10, 10, 3]
+    assert predict(nodes[:0], p).shape == (0, 3)
 
 
 def test_probabilities_are_the_mean_of_softmax() -> None:
