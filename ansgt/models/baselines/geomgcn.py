@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -86,7 +87,7 @@ class GeomLayer(nn.Module):
 def divisions(graph: Graph, z: np.ndarray) -> sp.csr_array:
     """The normalised adjacency of every division, as blocks on a diagonal [9 n, 9 n]."""
     itself = sp.eye_array(graph.num_nodes, format="csr")
-    parts = [itself, *quadrants(graph.adj, z), *quadrants(latent_neighbours(z, graph.adj.nnz), z)]
+    parts = [itself, *quadrants(graph.adj, z), *quadrants(latent_neighbours(z, graph.adj), z)]
     degree = sum(np.asarray(part.sum(axis=1)).ravel() for part in parts)
     scale = sp.diags_array(degree**-0.5)
     return sp.csr_array(sp.block_diag([scale @ part @ scale for part in parts], format="csr"))
@@ -104,20 +105,26 @@ def quadrants(adj: sp.csr_array, z: np.ndarray) -> list[sp.csr_array]:
     return parts
 
 
-def latent_neighbours(z: np.ndarray, count: int) -> sp.csr_array:
-    """Pairs nearer than rho, symmetric, rho being such that there are about `count` directed ones.
+def latent_neighbours(z: np.ndarray, adj: sp.csr_array) -> sp.csr_array:
+    """Pairs nearer than rho, symmetric, rho being such that there are about as many as edges (adj.nnz directed ones).
 
-    A node lists at most 64 pairs, or four times the mean where that is more: leaves of one hub share their place in an
-    Isomap embedding, and all pairs of them would be a dense block.
+    Only nodes that a path joins can be neighbours: where an embedding puts one component beside another says nothing, and
+    Isomap puts all the small ones of a graph into one place. A node lists at most 64 pairs, or four times the mean where
+    that is more: leaves of one hub share their place, too, and all pairs of them would be a dense block.
     """
-    num_nodes = len(z)
-    limit = min(max(64, 4 * count // num_nodes), num_nodes - 1)
+    num_nodes, count = len(z), adj.nnz
+    limit = min(max(64, 4 * count // max(num_nodes, 1)), num_nodes - 1)
     if count == 0 or limit == 0:
         return sp.csr_array((num_nodes, num_nodes))
-    distance, other = KDTree(z).query(z, k=limit + 1)
+    component = connected_components(adj)[1]
+    spread = 2 * np.linalg.norm(z.max(axis=0) - z.min(axis=0)) + 1
+    apart = np.column_stack(
+        [z, spread * component]
+    )  # components lie farther from each other than any two nodes of one
+    distance, other = KDTree(apart).query(apart, k=limit + 1)
     row = np.repeat(np.arange(num_nodes), limit + 1)
     distance, other = distance.ravel(), other.ravel()
-    kept = row != other
+    kept = (row != other) & (component[row] == component[other])
     row, other, distance = row[kept], other[kept], distance[kept]
     last = min(count, len(distance)) - 1
     near = distance <= np.partition(distance, last)[last]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from baseline_cases import build, small_graph
 from scipy.spatial.distance import pdist, squareform
@@ -22,7 +23,7 @@ def test_geomgcn_equals_loops(method: str) -> None:
     graph = small_graph()
     model, inputs = build("geomgcn", graph, hidden_channels=3, embedding=method)
     z = embed_nodes(graph, method, OFF)
-    near = latent_neighbours(z, graph.adj.nnz).toarray()
+    near = latent_neighbours(z, graph.adj).toarray()
     linked = graph.adj.toarray()
     degree = 1 + near.sum(1) + linked.sum(1)
 
@@ -58,14 +59,24 @@ def test_quadrants_of_a_path() -> None:
 
 def test_latent_neighbours_are_the_nearest_pairs() -> None:
     z = np.array([[0.0, 0], [1, 0], [3, 0], [3.5, 0]])
-    near = latent_neighbours(z, 4).toarray()
-    assert near[0, 1] == near[1, 0] == near[2, 3] == near[3, 2] == 1
-    assert near.sum() == 4
-    assert latent_neighbours(z, 0).nnz == 0
+    near = latent_neighbours(z, path_graph(4).adj).toarray()
+    assert near[0, 1] == near[1, 0] == near[2, 3] == near[3, 2] == near[1, 2] == near[2, 1] == 1
+    assert near.sum() == 6
+    assert latent_neighbours(z, sp.csr_array((4, 4))).nnz == 0
+
+
+def test_latent_neighbours_are_joined_by_a_path() -> None:
+    adj = sp.block_diag([path_graph(3).adj, path_graph(3).adj], format="csr")
+    z = np.array(
+        [[0.0, 0], [5, 0], [9, 0], [0, 0.1], [5, 0.1], [9, 0.1]]
+    )  # nearest nodes are in the other path
+    near = latent_neighbours(z, sp.csr_array(adj)).toarray()
+    assert not near[:3, 3:].any()
+    assert near[0, 1] == near[1, 2] == near[3, 4] == near[4, 5] == 1
 
 
 def test_latent_neighbours_of_points_in_one_place_stay_few() -> None:
-    near = latent_neighbours(np.zeros((500, 2)), 1000)
+    near = latent_neighbours(np.zeros((500, 2)), path_graph(500).adj)
     assert near.sum(axis=1).mean() <= 2 * 64
 
 
