@@ -91,7 +91,8 @@ class SAN(NodeModel):
     ) -> int:
         encoding = 40 * 4 * graph.num_nodes * num_eigenvectors * position_channels
         messages = 8 * 4 * 2 * graph.num_edges * hidden_channels * num_layers
-        pairs = (num_layers + 2) * min(graph.num_nodes, FUSED_NODES) ** 2  # the fused kernel's tables
+        fused = graph.num_nodes <= FUSED_NODES
+        pairs = (num_layers + 2) * graph.num_nodes**2 if fused else 0  # the kernel's tables, a byte a pair
         attention = attention_bytes(graph.num_nodes, heads, hidden_channels, num_layers)
         return encoding + messages + pairs + attention
 
