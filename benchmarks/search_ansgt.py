@@ -346,6 +346,9 @@ SECOND_CHANGES: dict[str, list[dict[str, Any]]] = {
         {"num_layers": 2},
         {"num_sampled": 20, "label_smoothing": 0.1},
         {"normalize_features": "none"},
+        {"batch_size": 128, "lr": 2e-3},
+        {"dropout": 0.5},
+        {"average_epochs": 20.0},
     ],
     "citeseer": [
         {"bandit_step": 1.0},
@@ -362,8 +365,18 @@ SECOND_CHANGES: dict[str, list[dict[str, Any]]] = {
         {"bandit_step": 0.3, "lr": 2e-3},
         {"bandit_step": 0.3, "lr": 5e-4, "epochs": 200, "patience": 80},
         {"bandit_step": 0.3, "num_supernodes": 3, "super_features": "mean"},
+        {"bandit_step": 0.3, "num_augmentations": 8},
     ],
-    "actor": [{"num_sampled": 5}, {"num_supernodes": 0}, {"input_dropout": 0.7}, {"dropout": 0.3}],
+    "actor": [
+        {"num_sampled": 5},
+        {"num_supernodes": 0},
+        {"input_dropout": 0.7},
+        {"dropout": 0.3},
+        {"num_sampled": 5, "batch_size": 128, "lr": 8e-4},
+        {"num_sampled": 5, "batch_size": 128, "lr": 4e-4},
+        {"num_sampled": 5, "num_inference": 16},
+        {"num_sampled": 5, "label_smoothing": 0.2},
+    ],
 }
 """Plan "kinds-2": around the better ones of plan "kinds"."""
 LONGER: list[dict[str, Any]] = [

@@ -65,6 +65,31 @@ def test_gradient_reaches_every_parameter(name: str) -> None:
 
 
 @each
+def test_gradient_is_the_slope(name: str) -> None:
+    """Central differences along a random direction, float64: products with hand-written gradients are in here."""
+    model, inputs = case(name)
+    model = model.double()
+    inputs = {key: value.double() if value.is_floating_point() else value for key, value in inputs.items()}
+    labels = small_graph().y
+
+    def loss() -> torch.Tensor:
+        return F.cross_entropy(model(inputs), labels)
+
+    parameters = list(model.parameters())
+    generator = torch.Generator().manual_seed(1)
+    directions = [torch.randn(p.shape, generator=generator, dtype=torch.float64) for p in parameters]
+    gradients = torch.autograd.grad(loss(), parameters)
+    expected = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
+    values = []
+    with torch.no_grad():
+        for step in (1e-6, -2e-6):
+            for parameter, direction in zip(parameters, directions, strict=True):
+                parameter += step * direction
+            values.append(float(loss()))
+    assert (values[0] - values[1]) / 2e-6 == pytest.approx(expected, rel=1e-4, abs=1e-7)
+
+
+@each
 def test_param_groups_hold_every_parameter_once(name: str) -> None:
     model, _ = case(name)
     grouped = [id(p) for group in model.param_groups(0.01, 5e-4) for p in group["params"]]
