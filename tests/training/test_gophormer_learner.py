@@ -1,5 +1,6 @@
 """Gophormer in the harness: it learns, repeats, resumes, and its prediction does not depend on the company."""
 
+import pytest
 import torch
 
 from ansgt.config import build_config
@@ -10,7 +11,7 @@ from ansgt.training import model_defaults, section_defaults
 from ansgt.training.gophormer import GophormerLearner
 
 
-def learner(epochs: int = 30) -> GophormerLearner:
+def learner(epochs: int = 30, device: str = "cpu", captured: bool | None = None) -> GophormerLearner:
     graph = random_graph(60, num_features=16, num_isolated=2)
     nodes = torch.arange(60)
     split = Split(nodes[:36], nodes[36:48], nodes[48:], name="test")
@@ -25,6 +26,7 @@ def learner(epochs: int = 30) -> GophormerLearner:
         "input_dropout=0.0",
         "attention_dropout=0.0",
         "normalize_features=none",
+        *([] if captured is None else [f"captured={str(captured).lower()}"]),
     ]
     config = build_config(
         "random",
@@ -33,6 +35,7 @@ def learner(epochs: int = 30) -> GophormerLearner:
         model_defaults=model_defaults("gophormer"),
         section_defaults=section_defaults("gophormer"),
         overrides=overrides,
+        device=device,
     )
     torch.manual_seed(0)
     return GophormerLearner(config, graph, split, DiskCache(None))
@@ -71,3 +74,13 @@ def test_prediction_repeats_and_does_not_depend_on_the_other_nodes() -> None:
     torch.testing.assert_close(one.predict_proba(nodes[30:40]), everybody[30:40])
     torch.testing.assert_close(everybody.sum(dim=1), torch.ones(60))
     assert one.predict_proba(nodes[:0]).shape == (0, 3)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_captured_predictions_follow_the_nodes_and_the_weights() -> None:
+    replayed, eager = learner(device="cuda", captured=True), learner(device="cuda", captured=False)
+    for epoch in range(2):
+        replayed.train_epoch(epoch)
+        eager.load_weights(replayed.weights())
+        for nodes in (torch.arange(60), torch.arange(7), torch.arange(7, 14)):
+            assert torch.allclose(replayed.predict_proba(nodes), eager.predict_proba(nodes), atol=2e-2)

@@ -174,3 +174,13 @@ def test_estimate_is_quadratic_only_where_it_must(name: str) -> None:
     assert small < 8 * 2**30
     growth = large / small
     assert growth < 16 if name == "graphormer" else growth < 4
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+@pytest.mark.parametrize("name", ["san", "graphormer"])
+def test_the_fused_kernel_on_cuda_gives_the_logits_of_the_cpu(name: str) -> None:
+    model, inputs = build(name, random_graph(150, num_features=10), hidden_channels=64, heads=4)
+    expected = model(inputs)
+    model.cuda()
+    found = model({key: value.cuda() for key, value in inputs.items()})
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-2, atol=1e-2)  # products in TF32
