@@ -170,8 +170,28 @@ def edge_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor
 
 
 def added_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor, dropout: float) -> Tensor:
-    """Softmax attention over all nodes that are neither neighbours nor the node itself [n, heads, d]."""
-    num_nodes = len(query)
+    """Softmax attention over all nodes that are neither neighbours nor the node itself [n, heads, d]; 0 without any."""
+    query, key, value = (t.transpose(0, 1) for t in (query, key, value))  # [heads, n, d]
+    if is_fused(query, dropout):
+        table = torch.zeros(len(query), 2, device=query.device)
+        table[:, 1] = -torch.inf
+        out = fused_attention(query, key, value, table, edge_codes(edge_index, query.shape[1]))
+    else:
+        out = _blocked_added_attention(query, key, value, edge_index, dropout)
+    return out.transpose(0, 1)
+
+
+def edge_codes(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """1 where two nodes are joined by an edge or the same, else 0: [n, n], uint8."""
+    code = torch.zeros(num_nodes, num_nodes, dtype=torch.uint8, device=edge_index.device)
+    code[edge_index[0], edge_index[1]] = 1
+    return code.fill_diagonal_(1)
+
+
+def _blocked_added_attention(
+    query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor, dropout: float
+) -> Tensor:
+    num_nodes = query.shape[1]
     centre, other = edge_index
     degree = torch.bincount(centre, minlength=num_nodes)
     complete = degree == num_nodes - 1  # nobody left: attends to itself, and is zeroed below
@@ -186,12 +206,5 @@ def added_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tenso
         mask[rows - at.start, rows] = complete[at]
         return mask[None]
 
-    query, key, value = (t.transpose(0, 1) for t in (query, key, value))  # [heads, n, d]
-    if is_fused(query, dropout):
-        forbidden = (~allowed(slice(0, num_nodes))[0]).view(torch.uint8)
-        table = query.new_tensor([0.0, -torch.inf]).repeat(len(query), 1)
-        out = fused_attention(query, key, value, table, forbidden)
-    else:
-        out = full_attention(query, key, value, allowed, dropout)
-    out = out.transpose(0, 1)
-    return out.masked_fill(complete[:, None, None], 0.0)
+    out = full_attention(query, key, value, allowed, dropout)
+    return out.masked_fill(complete[:, None], 0.0)
