@@ -1,10 +1,14 @@
 """The Triton kernels of full attention against the dense formula; on CUDA, or anywhere with TRITON_INTERPRET=1."""
 
+import importlib
 import os
 
 import pytest
 import torch
+from baseline_cases import build
 from torch import Tensor
+
+from ansgt.testing import random_graph
 
 pytest.importorskip("triton")
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -70,3 +74,21 @@ def test_codes_beyond_the_table_count_as_the_last() -> None:
     *given, code = case(20, 1, 16, 4)
     wide = torch.where(code == 3, torch.full_like(code, 200), code)
     assert torch.equal(pair_attention(*given, wide, "ieee"), pair_attention(*given, code, "ieee"))
+
+
+@pytest.mark.parametrize("name", ["san", "graphormer"])
+def test_a_model_with_and_without_the_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = {"gamma": 0.3} if name == "san" else {}
+    model, inputs = build(name, random_graph(70, num_features=10), hidden_channels=64, heads=4, **more)
+    model.to(DEVICE)
+    inputs = {key: value.to(DEVICE) for key, value in inputs.items()}
+    results = []
+    for fused in (False, True):
+        module = importlib.import_module(f"ansgt.models.baselines.{name}")
+        monkeypatch.setattr(module, "is_fused", lambda query, dropout, fused=fused: fused)
+        logits = model(inputs)
+        gradients = torch.autograd.grad(logits.square().sum(), list(model.parameters()))
+        results.append([logits, *gradients])
+    for one, other in zip(*results, strict=True):
+        scale = float(one.abs().max()) + 1e-6
+        assert torch.allclose(one, other, atol=(1e-4 if INTERPRETED else 2e-2) * scale)
