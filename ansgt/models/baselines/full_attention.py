@@ -1,6 +1,6 @@
 """Attention of all nodes to all nodes in memory that grows with n, not n²: query rows block by block.
 
-On CUDA a fused kernel (`triton_pairs.py`) takes its place where it can; it reads one byte per pair of nodes.
+On CUDA a fused kernel (`triton_pairs.py`), which reads one byte per pair of nodes, takes its place where a model is told so.
 """
 
 from collections.abc import Callable

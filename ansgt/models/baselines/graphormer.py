@@ -30,6 +30,7 @@ class Graphormer(NodeModel):
         dropout: of hidden features.
         input_dropout: of node features.
         attention_dropout: of attention weights.
+        fused: on CUDA, attention of all pairs by `triton_pairs.py` where it can; False: block by block.
     """
 
     def __init__(
@@ -45,13 +46,15 @@ class Graphormer(NodeModel):
         dropout: float = 0.5,
         input_dropout: float = 0.5,
         attention_dropout: float = 0.0,
+        fused: bool = False,
     ) -> None:
         super().__init__()
         self.encode = FeatureEncoder(in_channels, hidden_channels, input_dropout)
         self.centrality = nn.Embedding(max_degree + 1, hidden_channels)
         self.spatial = nn.Parameter(torch.zeros(heads, max_distance + 2))
         self.layers = nn.ModuleList(
-            GraphormerLayer(hidden_channels, heads, dropout, attention_dropout) for _ in range(num_layers)
+            GraphormerLayer(hidden_channels, heads, dropout, attention_dropout, fused)
+            for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(hidden_channels)
         self.classifier = nn.Linear(hidden_channels, out_channels)
@@ -85,19 +88,22 @@ class Graphormer(NodeModel):
 class GraphormerLayer(nn.Module):
     """h + O attention(norm(h)), then h + FFN(norm(h))."""
 
-    def __init__(self, channels: int, heads: int, dropout: float, attention_dropout: float) -> None:
+    def __init__(
+        self, channels: int, heads: int, dropout: float, attention_dropout: float, fused: bool
+    ) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(channels), nn.LayerNorm(channels)
         self.qkv = nn.Linear(channels, 3 * channels)
         self.project = nn.Linear(channels, channels)
         self.widen, self.narrow = nn.Linear(channels, channels), nn.Linear(channels, channels)
         self.heads, self.dropout, self.attention_dropout = heads, dropout, attention_dropout
+        self.fused = fused
 
     def forward(self, h: Tensor, spatial: Tensor, distance: Tensor) -> Tensor:
         qkv = self.qkv(self.norm1(h)).unflatten(1, (3, self.heads, -1))
         query, key, value = qkv.permute(1, 2, 0, 3)  # each [heads, n, d / heads]
         drop = self.attention_dropout if self.training else 0.0
-        if is_fused(query, drop):
+        if self.fused and is_fused(query, drop):
             out = fused_attention(query, key, value, spatial, distance)
         else:
             rows = partial(_bias_rows, spatial, distance)

@@ -42,6 +42,7 @@ class SAN(NodeModel):
         input_dropout: of node features.
         attention_dropout: of attention weights.
         norm: "layer" or "batch".
+        fused: on CUDA, attention of all pairs by `triton_pairs.py` where it can; False: block by block.
     """
 
     def __init__(
@@ -61,12 +62,13 @@ class SAN(NodeModel):
         input_dropout: float = 0.5,
         attention_dropout: float = 0.0,
         norm: str = "layer",
+        fused: bool = False,
     ) -> None:
         super().__init__()
         self.encode = FeatureEncoder(in_channels, hidden_channels - position_channels, input_dropout)
         self.encode_position = SpectralEncoding(position_channels, position_layers, position_heads, dropout)
         self.layers = nn.ModuleList(
-            SANLayer(hidden_channels, heads, gamma, dropout, attention_dropout, norm)
+            SANLayer(hidden_channels, heads, gamma, dropout, attention_dropout, norm, fused)
             for _ in range(num_layers)
         )
         self.classifier = nn.Linear(hidden_channels, out_channels)
@@ -87,12 +89,13 @@ class SAN(NodeModel):
         heads: int = 4,
         num_eigenvectors: int = 10,
         position_channels: int = 8,
+        fused: bool = False,
         **settings: Any,
     ) -> int:
         encoding = 40 * 4 * graph.num_nodes * num_eigenvectors * position_channels
         messages = 8 * 4 * 2 * graph.num_edges * hidden_channels * num_layers
-        fused = graph.num_nodes <= FUSED_NODES
-        pairs = (num_layers + 2) * graph.num_nodes**2 if fused else 0  # the kernel's tables, a byte a pair
+        tabled = fused and graph.num_nodes <= FUSED_NODES
+        pairs = (num_layers + 2) * graph.num_nodes**2 if tabled else 0  # the kernel's tables, a byte a pair
         attention = attention_bytes(graph.num_nodes, heads, hidden_channels, num_layers)
         return encoding + messages + pairs + attention
 
@@ -127,7 +130,14 @@ class SANLayer(nn.Module):
     """norm(h + O attention(h)), then norm(h + FFN(h))."""
 
     def __init__(
-        self, channels: int, heads: int, gamma: float, dropout: float, attention_dropout: float, norm: str
+        self,
+        channels: int,
+        heads: int,
+        gamma: float,
+        dropout: float,
+        attention_dropout: float,
+        norm: str,
+        fused: bool,
     ) -> None:
         super().__init__()
         self.real = nn.Linear(channels, 2 * channels, bias=False)
@@ -136,7 +146,7 @@ class SANLayer(nn.Module):
         self.project = nn.Linear(channels, channels)
         self.norm1, self.norm2 = make_norm(norm, channels), make_norm(norm, channels)
         self.widen, self.narrow = nn.Linear(channels, 2 * channels), nn.Linear(2 * channels, channels)
-        self.heads, self.gamma = heads, gamma
+        self.heads, self.gamma, self.fused = heads, gamma, fused
         self.dropout, self.attention_dropout = dropout, attention_dropout
 
     def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
@@ -153,7 +163,7 @@ class SANLayer(nn.Module):
         out = edge_attention(query, key, value, edge_index, drop) / (1 + self.gamma)
         if self.gamma > 0:
             query, key = map(self._split, self.added(h).chunk(2, dim=1))
-            full = added_attention(query, key, value, edge_index, drop)
+            full = added_attention(query, key, value, edge_index, drop, self.fused)
             out = out + full * (self.gamma / (1 + self.gamma))
         return out.flatten(1)
 
@@ -169,10 +179,12 @@ def edge_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor
     return scatter(weight[..., None] * value[other], centre, dim_size=len(query), reduce="sum")
 
 
-def added_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor, dropout: float) -> Tensor:
+def added_attention(
+    query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor, dropout: float, fused: bool = False
+) -> Tensor:
     """Softmax attention over all nodes that are neither neighbours nor the node itself [n, heads, d]; 0 without any."""
     query, key, value = (t.transpose(0, 1) for t in (query, key, value))  # [heads, n, d]
-    if is_fused(query, dropout):
+    if fused and is_fused(query, dropout):
         table = torch.zeros(len(query), 2, device=query.device)
         table[:, 1] = -torch.inf
         out = fused_attention(query, key, value, table, edge_codes(edge_index, query.shape[1]))

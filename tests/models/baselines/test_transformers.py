@@ -179,7 +179,7 @@ def test_estimate_is_quadratic_only_where_it_must(name: str) -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 @pytest.mark.parametrize("name", ["san", "graphormer"])
 def test_the_fused_kernel_on_cuda_gives_the_logits_of_the_cpu(name: str) -> None:
-    model, inputs = build(name, random_graph(150, num_features=10), hidden_channels=64, heads=4)
+    model, inputs = build(name, random_graph(150, num_features=10), hidden_channels=64, heads=4, fused=True)
     expected = model(inputs)
     model.cuda()
     found = model({key: value.cuda() for key, value in inputs.items()})

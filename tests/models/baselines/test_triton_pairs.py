@@ -79,7 +79,9 @@ def test_codes_beyond_the_table_count_as_the_last() -> None:
 @pytest.mark.parametrize("name", ["san", "graphormer"])
 def test_a_model_with_and_without_the_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     more = {"gamma": 0.3} if name == "san" else {}
-    model, inputs = build(name, random_graph(70, num_features=10), hidden_channels=64, heads=4, **more)
+    model, inputs = build(
+        name, random_graph(70, num_features=10), hidden_channels=64, heads=4, fused=True, **more
+    )
     model.to(DEVICE)
     inputs = {key: value.to(DEVICE) for key, value in inputs.items()}
     results = []
