@@ -9,15 +9,12 @@ from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.gcn import GCN
 from ansgt.models.baselines.mlp import MLP
-from ansgt.models.baselines.propagate import propagate
+from ansgt.models.baselines.propagate import SymmetricAggregation
 from ansgt.storage import DiskCache
 
 
-class Propagation(PyGAPPNP):
-    """PyG's power iteration whose gradient uses that the normalised adjacency is symmetric."""
-
-    def message_and_aggregate(self, adj_t: Tensor, x: Tensor) -> Tensor:
-        return propagate(adj_t, x)
+class Propagation(SymmetricAggregation, PyGAPPNP):
+    """PyG's power iteration on the symmetric normalised adjacency."""
 
 
 class APPNP(NodeModel):

@@ -12,7 +12,7 @@ from ansgt.linalg import gcn_norm, to_torch
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
 from ansgt.models.baselines.norms import make_norm
-from ansgt.models.baselines.propagate import propagate
+from ansgt.models.baselines.propagate import SymmetricAggregation
 from ansgt.storage import DiskCache
 
 
@@ -64,11 +64,8 @@ class GCN(NodeModel):
         return h
 
 
-class SymmetricGCNConv(GCNConv):
-    """PyG's GCNConv whose gradient uses that the normalised adjacency is symmetric."""
-
-    def message_and_aggregate(self, adj_t: Tensor, x: Tensor) -> Tensor:
-        return propagate(adj_t, x)
+class SymmetricGCNConv(SymmetricAggregation, GCNConv):
+    """PyG's GCNConv on the symmetric normalised adjacency."""
 
 
 def gcn_conv(in_channels: int, out_channels: int) -> GCNConv:

@@ -31,6 +31,13 @@ def propagate(matrix: Tensor, h: Tensor, transposed: Tensor | None = None) -> Te
     return _FixedProduct.apply(matrix, h, matrix if transposed is None else transposed)
 
 
+class SymmetricAggregation:
+    """For a PyG layer on a symmetric adjacency: its sum over neighbours with the cheap gradient."""
+
+    def message_and_aggregate(self, adj_t: Tensor, x: Tensor) -> Tensor:
+        return propagate(adj_t, x)
+
+
 def to_operator(matrix: sp.csr_array) -> Tensor:
     """A scipy matrix as float32 tensor: sparse CSR, or dense where that is faster."""
     if matrix.nnz > DENSE_SHARE * matrix.shape[0] * matrix.shape[1]:

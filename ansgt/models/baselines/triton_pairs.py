@@ -84,7 +84,20 @@ def _forward_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _grad_logits(q, k, v, grad, level, delta, logits, PRECISION: tl.constexpr):  # type: ignore[no-untyped-def]
+def _query_rows(  # type: ignore[no-untyped-def]
+    query, grad_out, lse, delta, head, row, column, num_nodes, WIDTH: tl.constexpr
+):
+    """What the backward pass needs of some queries: their rows, gradients, log-sum-exp and delta."""
+    start, per_row = head.to(tl.int64) * num_nodes * WIDTH, head.to(tl.int64) * num_nodes + row
+    q = _rows(query + start, row, column, num_nodes, WIDTH)
+    grad = _rows(grad_out + start, row, column, num_nodes, WIDTH)
+    level = tl.load(lse + per_row, mask=row < num_nodes, other=float("inf"))
+    inner = tl.load(delta + per_row, mask=row < num_nodes, other=0.0)
+    return q, grad, level, inner
+
+
+@triton.jit
+def _grad_logits(v, grad, level, delta, logits, PRECISION: tl.constexpr):  # type: ignore[no-untyped-def]
     """Weights of a tile and the gradient of its logits."""
     weights = tl.exp(logits - level[:, None])
     grad_weights = tl.dot(grad, tl.trans(v), input_precision=PRECISION)
@@ -116,11 +129,7 @@ def _grad_query_kernel(  # type: ignore[no-untyped-def]
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, WIDTH)
     start = head.to(tl.int64) * num_nodes * WIDTH
-    q = _rows(query + start, row, column, num_nodes, WIDTH)
-    grad = _rows(grad_out + start, row, column, num_nodes, WIDTH)
-    per_row = head.to(tl.int64) * num_nodes + row
-    level = tl.load(lse + per_row, mask=row < num_nodes, other=float("inf"))
-    inner = tl.load(delta + per_row, mask=row < num_nodes, other=0.0)
+    q, grad, level, inner = _query_rows(query, grad_out, lse, delta, head, row, column, num_nodes, WIDTH)
     result = tl.zeros([TILE, WIDTH], tl.float32)
     slot = tl.arange(0, SLOTS)
     sums = tl.zeros([SLOTS], tl.float32)
@@ -129,7 +138,7 @@ def _grad_query_kernel(  # type: ignore[no-untyped-def]
         k = _rows(key + start, other, column, num_nodes, WIDTH)
         v = _rows(value + start, other, column, num_nodes, WIDTH)
         logits, kind = _logits(q, k, table + head * BINS, code, row, other, num_nodes, scale, BINS, PRECISION)
-        _, slope = _grad_logits(q, k, v, grad, level, inner, logits, PRECISION)
+        _, slope = _grad_logits(v, grad, level, inner, logits, PRECISION)
         result += tl.dot(slope, k, input_precision=PRECISION)
         if LEARNED:
             for bin in range(BINS):
@@ -171,13 +180,9 @@ def _grad_key_kernel(  # type: ignore[no-untyped-def]
     value_sum = tl.zeros([TILE, WIDTH], tl.float32)
     for first in range(0, num_nodes, TILE):
         row = first + tl.arange(0, TILE)
-        q = _rows(query + start, row, column, num_nodes, WIDTH)
-        grad = _rows(grad_out + start, row, column, num_nodes, WIDTH)
-        per_row = head.to(tl.int64) * num_nodes + row
-        level = tl.load(lse + per_row, mask=row < num_nodes, other=float("inf"))
-        inner = tl.load(delta + per_row, mask=row < num_nodes, other=0.0)
+        q, grad, level, inner = _query_rows(query, grad_out, lse, delta, head, row, column, num_nodes, WIDTH)
         logits, _ = _logits(q, k, table + head * BINS, code, row, other, num_nodes, scale, BINS, PRECISION)
-        weights, slope = _grad_logits(q, k, v, grad, level, inner, logits, PRECISION)
+        weights, slope = _grad_logits(v, grad, level, inner, logits, PRECISION)
         key_sum += tl.dot(tl.trans(slope), q, input_precision=PRECISION)
         value_sum += tl.dot(tl.trans(weights), grad, input_precision=PRECISION)
     target = start + other[:, None] * WIDTH + column[None, :]
