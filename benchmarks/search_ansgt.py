@@ -21,7 +21,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.plans_first import BATCH, DECAY, FIXED, OWN, REFINE, SCALE, SPACE, WEBKB
-from benchmarks.plans_later import AROUND_CALM, CALM_WEBKB, LARGER_BATCH, calm_trials, kind_trials
+from benchmarks.plans_later import (
+    AROUND_CALM,
+    CALM_WEBKB,
+    LARGER_BATCH,
+    THIRD_CHANGES,
+    calm_trials,
+    kind_trials,
+)
 from benchmarks.pool import run_pool
 
 DATASETS = ("cora", "citeseer", "chameleon", "squirrel", "actor", "texas", "cornell", "wisconsin", "pubmed")
@@ -97,7 +104,7 @@ def planned_tasks(options: argparse.Namespace) -> list[tuple[str, int, str, int,
     """(data set, trial, kind, split, settings), trial by trial over the data sets and kinds that are asked for."""
     names, kinds = options.datasets.split(","), options.kinds.split(",")
     if options.plan.startswith("kinds"):
-        every = kind_trials(second=options.plan == "kinds-2")
+        every = THIRD_CHANGES if options.plan == "kinds-3" else kind_trials(options.plan == "kinds-2")
         plans = {at: plan for at, plan in every.items() if at[0] in names and at[1] in kinds}
     else:
         plans = {
@@ -118,7 +125,9 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument(
-        "--plan", choices=("random", "calm", "around", "kinds", "kinds-2", *PLANS), default="random"
+        "--plan",
+        choices=("random", "calm", "around", "kinds", "kinds-2", "kinds-3", *PLANS),
+        default="random",
     )
     parser.add_argument("--kinds", default="uniform-60-20-20", help="kinds of split, separated by commas")
     parser.add_argument("--skip", type=int, default=0, help="leave out the plan's first trials")

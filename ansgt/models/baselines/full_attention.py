@@ -1,9 +1,10 @@
 """Attention of all nodes to all nodes in memory that grows with n, not n²: query rows block by block.
 
-On CUDA a fused kernel (`triton_pairs.py`), which reads one byte per pair of nodes, takes its place where a model is told so.
+On CUDA a fused kernel (`triton_pairs.py`), which reads one byte per pair of nodes, takes its place where it can.
 """
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -25,7 +26,8 @@ FUSED_NODES = 32_768
 def is_fused(query: Tensor, dropout: float) -> bool:
     """Whether the fused kernel takes these queries [heads, n, d]."""
     plain = query.dtype == torch.float32 and dropout == 0.0
-    return query.is_cuda and plain and query.shape[-1] in FUSED_WIDTHS and query.shape[1] <= FUSED_NODES
+    fits = query.shape[-1] in FUSED_WIDTHS and query.shape[1] <= FUSED_NODES
+    return query.is_cuda and plain and fits and find_spec("triton") is not None
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor, table: Tensor, code: Tensor) -> Tensor:

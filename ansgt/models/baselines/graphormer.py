@@ -46,7 +46,7 @@ class Graphormer(NodeModel):
         dropout: float = 0.5,
         input_dropout: float = 0.5,
         attention_dropout: float = 0.0,
-        fused: bool = False,
+        fused: bool = True,
     ) -> None:
         super().__init__()
         self.encode = FeatureEncoder(in_channels, hidden_channels, input_dropout)

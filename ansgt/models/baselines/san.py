@@ -62,7 +62,7 @@ class SAN(NodeModel):
         input_dropout: float = 0.5,
         attention_dropout: float = 0.0,
         norm: str = "layer",
-        fused: bool = False,
+        fused: bool = True,
     ) -> None:
         super().__init__()
         self.encode = FeatureEncoder(in_channels, hidden_channels - position_channels, input_dropout)
@@ -89,7 +89,7 @@ class SAN(NodeModel):
         heads: int = 4,
         num_eigenvectors: int = 10,
         position_channels: int = 8,
-        fused: bool = False,
+        fused: bool = True,
         **settings: Any,
     ) -> int:
         encoding = 40 * 4 * graph.num_nodes * num_eigenvectors * position_channels
@@ -180,7 +180,7 @@ def edge_attention(query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor
 
 
 def added_attention(
-    query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor, dropout: float, fused: bool = False
+    query: Tensor, key: Tensor, value: Tensor, edge_index: Tensor, dropout: float, fused: bool = True
 ) -> Tensor:
     """Softmax attention over all nodes that are neither neighbours nor the node itself [n, heads, d]; 0 without any."""
     query, key, value = (t.transpose(0, 1) for t in (query, key, value))  # [heads, n, d]
