@@ -24,14 +24,20 @@ from benchmarks.pool import run_pool
 
 
 def plan(cells: list[str], splits: int) -> list[dict[str, Any]]:
-    """Tasks, a split each, in the order of the cells."""
+    """Tasks, a split each, in the order of the cells; before them one of every graph and kind of split.
+
+    Those first ones fill the caches on disk (heuristics, compiled code), which otherwise all workers would at once.
+    """
     tasks = []
     for cell in cells:
         model, dataset, split = cell.split("@")
         model, _, sampling = model.partition(":")
         task = {"model": model, "sampling": sampling or None, "dataset": dataset, "split": split}
         tasks += [{**task, "index": index} for index in range(splits)]
-    return tasks
+    kinds: dict[tuple[str, ...], dict[str, Any]] = {}
+    for task in tasks:
+        kinds.setdefault((task["model"], task["dataset"], task["split"]), task)
+    return [*kinds.values(), *(task for task in tasks if task not in kinds.values())]
 
 
 def train_one(task: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
