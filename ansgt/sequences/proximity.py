@@ -109,8 +109,7 @@ class Proximity:
 
     def _choose(self) -> str:
         size = (self.num_nodes_ + self.num_coarse_ + 1) ** 2 * self.num_proximity * self.dtype.itemsize
-        limit = self.max_table_bytes or (4 << 30 if self.device_.type == "cpu" else 24 << 30)
-        if size <= limit:
+        if size <= (self.max_table_bytes or _table_limit(self.device_)):
             return "dense"
         return "blocked" if self.num_nodes_ <= EXACT_LIMIT else "approximate"
 
@@ -133,3 +132,11 @@ class Proximity:
             table[:n, n:size] = coarse[self._own]
             table[n:size, :n] = table[:n, n:size].transpose(0, 1)
         return TablePowers(table)
+
+
+def _table_limit(device: torch.device) -> int:
+    """What a dense table may take: 4 GiB on a CPU; on a GPU 24 GiB, or half of what is free if that is less."""
+    if device.type != "cuda":
+        return 4 << 30
+    free, _ = torch.cuda.mem_get_info(device)
+    return min(24 << 30, free // 2)
