@@ -139,4 +139,7 @@ def _table_limit(device: torch.device) -> int:
     if device.type != "cuda":
         return 4 << 30
     free, _ = torch.cuda.mem_get_info(device)
-    return min(24 << 30, free // 2)
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(
+        device
+    )  # by torch, for the next tensor
+    return min(24 << 30, (free + kept) // 2)
