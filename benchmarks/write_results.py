@@ -1,4 +1,4 @@
-"""Writes docs/results.md from results/runs (`make results`)."""
+"""Writes docs/results.md from results/ (`make results`)."""
 
 import sys
 from pathlib import Path
@@ -12,4 +12,4 @@ ROOT = Path(__file__).parents[1]
 KINDS = ("uniform-60-20-20", "per-class-60-20-20")
 
 if __name__ == "__main__":
-    write_text(ROOT / "docs" / "results.md", results_page(ROOT / "results" / "runs", KINDS))
+    write_text(ROOT / "docs" / "results.md", results_page(ROOT / "results", KINDS))

@@ -1,19 +1,23 @@
-"""docs/results.md, generated from the records under results/runs: nothing on that page is typed by hand."""
+"""docs/results.md, generated from the records under results/: nothing on that page is typed by hand.
+
+results/runs holds the shipped settings. Two folders beside it hold the same kinds of record for comparisons at settings of
+their own: results/ablation, where the shipped ones take too long for six samplings, and results/float32.
+"""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ansgt.report.aggregate import Cell, paired_differences
+from ansgt.report.aggregate import Cell, paired_difference, paired_differences
 from ansgt.report.paper import ACCURACY, NINE
 
 VARIANTS = ("ansgt-fixed", "ansgt-1-hop", "ansgt-2-hop", "ansgt-ppr", "ansgt-knn")
 HEAD = """# Results
 
-Generated from `results/runs/*.json` by `make results`; every number is the mean ± standard deviation of test accuracy (%)
-over the splits of the named kind, the epoch chosen on validation. Settings: `configs/`, found on validation ([log](log.md)
-says on which splits). A dash means: not run yet. Two splits are called 60/20/20 and give different
+Generated from the records under `results/` by `make results`; every number is the mean ± standard deviation of test
+accuracy (%) over the splits of the named kind, the epoch chosen on validation. Settings: `configs/`, found on validation
+([log](log.md) says on which splits). A dash means: not run yet. Two splits are called 60/20/20 and give different
 numbers: never compare across them. The paper's row is what it prints, for a split it does not describe.
 """
 
@@ -46,9 +50,9 @@ def _cell(stored: dict[str, Any], path: Path) -> Cell:
     )
 
 
-def results_page(folder: Path | str, kinds: Sequence[str]) -> str:
-    """The whole page in Markdown."""
-    parts = [HEAD]
+def results_page(results: Path | str, kinds: Sequence[str]) -> str:
+    """The whole page in Markdown, from the folders runs, ablation and float32 of `results`."""
+    folder, parts = Path(results) / "runs", [HEAD]
     for kind in kinds:
         cells = read_cells(folder, kind)
         if not cells:
@@ -56,7 +60,11 @@ def results_page(folder: Path | str, kinds: Sequence[str]) -> str:
         parts.append(f"## {kind}\n")
         parts.append(accuracy_table(cells))
         parts.append(f"### ANS-GT against its own ablations, {kind}\n")
-        parts.append(ablation_table(cells, folder, kind))
+        parts.append(ablation_table(Path(results), kind))
+        exact = read_cells(Path(results) / "float32", kind)
+        if exact:
+            parts.append(f"### bfloat16 against float32, {kind}\n")
+            parts.append(precision_table(cells, exact))
         parts.append(f"### Paired differences to ANS-GT, {kind}\n")
         parts.append(difference_table(cells))
     return "\n".join(parts)
@@ -72,17 +80,73 @@ def accuracy_table(cells: Sequence[Cell]) -> str:
     return _markdown(["model", *NINE], [*rows, paper])
 
 
-def ablation_table(cells: Sequence[Cell], folder: Path | str, kind: str) -> str:
-    """Adaptive, fixed mixture and single heuristics, with the probabilities that the bandit ended with."""
-    found = {(cell.model, cell.dataset): cell for cell in cells}
-    names = ("ansgt", *VARIANTS)
-    rows = []
+def ablation_table(results: Path, kind: str) -> str:
+    """Adaptive, fixed mixture and single heuristics, the probabilities that the bandit ended with, and the two questions
+    one asks of a bandit: is it worse than not learning, and is it as good as knowing the best heuristic beforehand?"""
+    rows, notes = [], []
     for dataset in NINE:
-        if ("ansgt", dataset) in found:
-            values = [_words(found.get((name, dataset))) for name in names]
-            rows.append([dataset, *values, learned(folder, dataset, kind)])
+        folder = ablation_folder(results, dataset, kind)
+        found = {cell.model: cell for cell in read_cells(folder, kind) if cell.dataset == dataset}
+        if "ansgt" not in found:
+            continue
+        star = "" if folder.name == "runs" else " \\*"
+        if star:
+            notes.append(f"{dataset}: {other_settings(results, dataset, kind)}")
+        values = [_words(found.get(name)) for name in ("ansgt", *VARIANTS)]
+        gaps = [_gap(found, VARIANTS[:1]), _gap(found, VARIANTS[1:])]
+        rows.append([dataset + star, *values, *gaps, learned(folder, dataset, kind)])
     head = ["data set", "adaptive", "fixed (HGT)", *(name.removeprefix("ansgt-") for name in VARIANTS[1:])]
-    return _markdown([*head, "learned p (%)"], rows)
+    table = _markdown([*head, "adaptive - fixed", "adaptive - best single", "learned p (%)"], rows)
+    if notes:
+        table += "\n\\* all of the row at other settings than the shipped. " + ". ".join(notes) + ".\n"
+    return table
+
+
+def ablation_folder(results: Path, dataset: str, kind: str) -> Path:
+    """Where a row of the ablation comes from: results/ablation if it has more than the adaptive cell there."""
+    own = results / "ablation"
+    has = [name for name in VARIANTS if (own / f"{name}--{dataset}--{kind}.json").exists()]
+    return own if has else results / "runs"
+
+
+def other_settings(results: Path, dataset: str, kind: str) -> str:
+    """What the ablation's configuration has otherwise than the shipped one, e.g. "batch_size 128 (shipped 32)"."""
+    name = f"ansgt--{dataset}--{kind}.json"
+    here, shipped = (_flat(json.loads((results / f / name).read_text())) for f in ("ablation", "runs"))
+    changed = [key for key in here if key in shipped and here[key] != shipped[key]]
+    return ", ".join(f"{key} {here[key]} (shipped {shipped[key]})" for key in changed)
+
+
+def _flat(stored: dict[str, Any]) -> dict[str, Any]:
+    parts = ("settings", "optim", "train", "data")
+    return {name: value for part in parts for name, value in stored["config"][part].items()}
+
+
+def _gap(found: dict[str, Cell], names: Sequence[str]) -> str:
+    """Adaptive minus the best of some cells in points; a dash while one of them is missing."""
+    means = [found[name].mean for name in names if name in found]
+    if len(means) < len(names):
+        return "-"
+    return f"{100 * (found['ansgt'].mean - max(means)):+.2f}"  # type: ignore[operator, type-var]
+
+
+def precision_table(cells: Sequence[Cell], exact: Sequence[Cell]) -> str:
+    """The same settings and splits in both precisions."""
+    rows = []
+    for cell in exact:
+        half = next(c for c in cells if (c.model, c.dataset) == (cell.model, cell.dataset))
+        gap = paired_difference(half, cell)
+        rows.append(
+            [
+                cell.dataset,
+                _words(half),
+                _words(cell),
+                f"{100 * gap.mean:+.2f}",
+                _interval(gap.low, gap.high),
+                "-" if gap.p is None else f"{gap.p:.3f}",
+            ]
+        )
+    return _markdown(["data set", "bfloat16", "float32", "difference", "95 % interval", "p"], rows)
 
 
 def learned(folder: Path | str, dataset: str, kind: str) -> str:

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 
 from ansgt.report.paper import ACCURACY, NINE
-from ansgt.report.tables import read_cells, results_page
+from ansgt.report.tables import VARIANTS, ablation_folder, read_cells, results_page
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("uniform-60-20-20", "per-class-60-20-20")
 
 
-def store(folder: Path, model: str, accuracies: list[float], hashes: str = "abc") -> None:
+def store(
+    folder: Path, model: str, accuracies: list[float], hashes: str = "abc", batch_size: int = 32
+) -> None:
     splits = [
         {
             "index": i,
@@ -32,19 +34,43 @@ def store(folder: Path, model: str, accuracies: list[float], hashes: str = "abc"
         "splits": splits,
     }
     cell["heuristics"] = ["1-hop", "knn"]
+    cell["config"] = {"settings": {"batch_size": batch_size}, "optim": {}, "train": {}, "data": {}}
+    folder.mkdir(exist_ok=True)
     (folder / f"{model}--cora--uniform-60-20-20.json").write_text(json.dumps(cell))
 
 
 def test_numbers_by_hand(tmp_path: Path) -> None:
-    store(tmp_path, "ansgt", [0.8, 0.9, 0.7])
-    store(tmp_path, "gcn", [0.7, 0.9, 0.5])
-    store(tmp_path, "mlp", [0.1, 0.1, 0.1], hashes="xyz")  # other splits: shown, never compared
+    runs = tmp_path / "runs"
+    store(runs, "ansgt", [0.8, 0.9, 0.7])
+    store(runs, "gcn", [0.7, 0.9, 0.5])
+    store(runs, "mlp", [0.1, 0.1, 0.1], hashes="xyz")  # other splits: shown, never compared
     page = results_page(tmp_path, KINDS)
     assert "80.00 ± 8.16 (n=3)" in page
     assert "| cora | gcn | -10.00 |" in page
     assert "| cora | mlp |" not in page
     assert "1-hop 50, knn 50" in page
     assert "per-class" not in page.split("## uniform")[1]
+
+
+def test_an_ablation_at_settings_of_its_own_is_compared_within_itself_and_says_so(tmp_path: Path) -> None:
+    store(tmp_path / "runs", "ansgt", [0.8, 0.9, 0.7])
+    store(tmp_path / "runs", "ansgt-fixed", [0.1, 0.1, 0.1])
+    store(tmp_path / "ablation", "ansgt", [0.6, 0.6, 0.6], batch_size=128)
+    page = results_page(tmp_path, KINDS)
+    assert "+70.00" in page, "alone in the ablation's folder, the adaptive cell compares with nothing"
+    store(tmp_path / "ablation", "ansgt-fixed", [0.5, 0.5, 0.5], batch_size=128)
+    page = results_page(tmp_path, KINDS)
+    assert "| +10.00 | - |" in page, "singles are missing: no best of them"
+    assert "cora: batch_size 128 (shipped 32)." in page
+    for name in VARIANTS[1:]:
+        store(tmp_path / "ablation", name, [0.6, 0.6, 0.63], batch_size=128)
+    assert "| +10.00 | -1.00 |" in results_page(tmp_path, KINDS)
+
+
+def test_both_precisions_are_paired(tmp_path: Path) -> None:
+    store(tmp_path / "runs", "ansgt", [0.8, 0.9, 0.7])
+    store(tmp_path / "float32", "ansgt", [0.81, 0.91, 0.69])
+    assert "| cora | 80.00 ± 8.16 (n=3) | 80.33 ± 8.99 (n=3) | -0.33 |" in results_page(tmp_path, KINDS)
 
 
 def test_the_papers_table_is_whole() -> None:
@@ -57,4 +83,22 @@ def test_stored_records_are_sound_and_the_page_is_up_to_date() -> None:
         for cell in read_cells(ROOT / "results" / "runs", kind):
             assert len(set(cell.split_hashes)) == len(cell.per_split)
             assert 0 <= float(np.min(cell.per_split)) <= float(np.max(cell.per_split)) <= 1
-    assert (ROOT / "docs" / "results.md").read_text() == results_page(ROOT / "results" / "runs", KINDS)
+    assert (ROOT / "docs" / "results.md").read_text() == results_page(ROOT / "results", KINDS)
+
+
+def test_a_row_of_the_ablation_differs_in_the_sampling_alone() -> None:
+    for kind in KINDS:
+        for dataset in NINE:
+            folder = ablation_folder(ROOT / "results", dataset, kind)
+            adaptive = _settings(folder / f"ansgt--{dataset}--{kind}.json")
+            for name in VARIANTS:
+                path = folder / f"{name}--{dataset}--{kind}.json"
+                if path.exists():
+                    assert _settings(path) == adaptive, path.name
+
+
+def _settings(path: Path) -> dict[str, object]:
+    config = json.loads(path.read_text())["config"]
+    other = ("sampling", "compiled")  # and a setting that was not yet there when a record was made is None now
+    settings = {k: v for k, v in config["settings"].items() if k not in other and v is not None}
+    return {"settings": settings, **{part: config[part] for part in ("optim", "train", "data", "seed")}}
