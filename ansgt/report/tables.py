@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ansgt.report.aggregate import Cell, paired_difference, paired_differences
+from ansgt.report.cells import VARIANTS, ablation_cells, ablation_folder, gap, read_cells
 from ansgt.report.paper import ACCURACY, NINE
+from ansgt.report.words import in_words
 
-VARIANTS = ("ansgt-fixed", "ansgt-1-hop", "ansgt-2-hop", "ansgt-ppr", "ansgt-knn")
 HEAD = """# Results
 
 Generated from the records under `results/` by `make results`; every number is the mean ± standard deviation of test
@@ -20,34 +21,6 @@ accuracy (%) over the splits of the named kind, the epoch chosen on validation. 
 ([log](log.md) says on which splits). A dash means: not run yet. Two splits are called 60/20/20 and give different
 numbers: never compare across them. The paper's row is what it prints, for a split it does not describe.
 """
-
-
-def read_cells(folder: Path | str, split: str) -> list[Cell]:
-    """The stored cells of one kind of split."""
-    cells = []
-    for path in sorted(Path(folder).glob(f"*--{split}.json")):
-        stored = json.loads(path.read_text())
-        cells.append(_cell(stored, path))
-    return cells
-
-
-def _cell(stored: dict[str, Any], path: Path) -> Cell:
-    import numpy as np
-
-    accuracies = tuple(row["test_accuracy"] for row in stored["splits"])
-    return Cell(
-        model=stored["model"],
-        dataset=stored["dataset"],
-        variant=stored["data_variant"],
-        per_split=accuracies,
-        mean=float(np.mean(accuracies)),
-        std=float(np.std(accuracies)),
-        val_mean=float(np.mean([row["val_accuracy"] for row in stored["splits"]])),
-        seconds=float(sum(row["seconds"] for row in stored["splits"])),
-        num_parameters=stored["num_parameters"],
-        split_hashes=tuple(row["split_hash"] for row in stored["splits"]),
-        run_dir=str(path),
-    )
 
 
 def results_page(results: Path | str, kinds: Sequence[str]) -> str:
@@ -59,6 +32,7 @@ def results_page(results: Path | str, kinds: Sequence[str]) -> str:
             continue
         parts.append(f"## {kind}\n")
         parts.append(accuracy_table(cells))
+        parts.append(in_words(Path(results), kind))
         parts.append(f"### ANS-GT against its own ablations, {kind}\n")
         parts.append(ablation_table(Path(results), kind))
         exact = read_cells(Path(results) / "float32", kind)
@@ -85,28 +59,20 @@ def ablation_table(results: Path, kind: str) -> str:
     one asks of a bandit: is it worse than not learning, and is it as good as knowing the best heuristic beforehand?"""
     rows, notes = [], []
     for dataset in NINE:
-        folder = ablation_folder(results, dataset, kind)
-        found = {cell.model: cell for cell in read_cells(folder, kind) if cell.dataset == dataset}
-        if "ansgt" not in found:
+        folder, found = ablation_folder(results, dataset, kind), ablation_cells(results, dataset, kind)
+        if not found:
             continue
         star = "" if folder.name == "runs" else " \\*"
         if star:
             notes.append(f"{dataset}: {other_settings(results, dataset, kind)}")
         values = [_words(found.get(name)) for name in ("ansgt", *VARIANTS)]
-        gaps = [_gap(found, VARIANTS[:1]), _gap(found, VARIANTS[1:])]
+        gaps = [_signed(gap(found, VARIANTS[:1])), _signed(gap(found, VARIANTS[1:]))]
         rows.append([dataset + star, *values, *gaps, learned(folder, dataset, kind)])
     head = ["data set", "adaptive", "fixed (HGT)", *(name.removeprefix("ansgt-") for name in VARIANTS[1:])]
     table = _markdown([*head, "adaptive - fixed", "adaptive - best single", "learned p (%)"], rows)
     if notes:
         table += "\n\\* all of the row at other settings than the shipped. " + ". ".join(notes) + ".\n"
     return table
-
-
-def ablation_folder(results: Path, dataset: str, kind: str) -> Path:
-    """Where a row of the ablation comes from: results/ablation if it has more than the adaptive cell there."""
-    own = results / "ablation"
-    has = [name for name in VARIANTS if (own / f"{name}--{dataset}--{kind}.json").exists()]
-    return own if has else results / "runs"
 
 
 def other_settings(results: Path, dataset: str, kind: str) -> str:
@@ -122,12 +88,8 @@ def _flat(stored: dict[str, Any]) -> dict[str, Any]:
     return {name: value for part in parts for name, value in stored["config"][part].items()}
 
 
-def _gap(found: dict[str, Cell], names: Sequence[str]) -> str:
-    """Adaptive minus the best of some cells in points; a dash while one of them is missing."""
-    means = [found[name].mean for name in names if name in found]
-    if len(means) < len(names):
-        return "-"
-    return f"{100 * (found['ansgt'].mean - max(means)):+.2f}"  # type: ignore[operator, type-var]
+def _signed(points: float | None) -> str:
+    return "-" if points is None else f"{points:+.2f}"
 
 
 def precision_table(cells: Sequence[Cell], exact: Sequence[Cell]) -> str:
@@ -135,15 +97,15 @@ def precision_table(cells: Sequence[Cell], exact: Sequence[Cell]) -> str:
     rows = []
     for cell in exact:
         half = next(c for c in cells if (c.model, c.dataset) == (cell.model, cell.dataset))
-        gap = paired_difference(half, cell)
+        pair = paired_difference(half, cell)
         rows.append(
             [
                 cell.dataset,
                 _words(half),
                 _words(cell),
-                f"{100 * gap.mean:+.2f}",
-                _interval(gap.low, gap.high),
-                "-" if gap.p is None else f"{gap.p:.3f}",
+                f"{100 * pair.mean:+.2f}",
+                _interval(pair.low, pair.high),
+                "-" if pair.p is None else f"{pair.p:.3f}",
             ]
         )
     return _markdown(["data set", "bfloat16", "float32", "difference", "95 % interval", "p"], rows)

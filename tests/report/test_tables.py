@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ansgt.report.cells import VARIANTS, ablation_folder, read_cells
 from ansgt.report.paper import ACCURACY, NINE
-from ansgt.report.tables import VARIANTS, ablation_folder, read_cells, results_page
+from ansgt.report.tables import results_page
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("uniform-60-20-20", "per-class-60-20-20")
@@ -67,6 +68,21 @@ def test_an_ablation_at_settings_of_its_own_is_compared_within_itself_and_says_s
     assert "| +10.00 | -1.00 |" in results_page(tmp_path, KINDS)
 
 
+def test_the_words_count_what_the_tables_show(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    store(runs, "ansgt", [0.8, 0.9, 0.7])
+    store(runs, "gcn", [0.7, 0.9, 0.9])
+    store(runs, "mlp", [0.1, 0.1, 0.1])
+    store(runs, "ansgt-fixed", [0.81, 0.91, 0.71])
+    page = results_page(tmp_path, KINDS)
+    assert (
+        f"At or above the paper's figure: none. Below: cora ({80 - ACCURACY['ansgt']['cora']:+.2f})." in page
+    )
+    assert "higher mean than ANS-GT: cora 1 of 2." in page
+    assert "1 data sets: 0 above, at worst -1.00 (cora); more than half a point below on cora." in page
+    assert "best single heuristic" not in page, "not before all four are there"
+
+
 def test_both_precisions_are_paired(tmp_path: Path) -> None:
     store(tmp_path / "runs", "ansgt", [0.8, 0.9, 0.7])
     store(tmp_path / "float32", "ansgt", [0.81, 0.91, 0.69])
@@ -99,6 +115,9 @@ def test_a_row_of_the_ablation_differs_in_the_sampling_alone() -> None:
 
 def _settings(path: Path) -> dict[str, object]:
     config = json.loads(path.read_text())["config"]
-    other = ("sampling", "compiled")  # and a setting that was not yet there when a record was made is None now
+    other = (
+        "sampling",
+        "compiled",
+    )  # and a setting that was not yet there when a record was made is None now
     settings = {k: v for k, v in config["settings"].items() if k not in other and v is not None}
     return {"settings": settings, **{part: config[part] for part in ("optim", "train", "data", "seed")}}

@@ -1,0 +1,60 @@
+"""The stored cells of the results page: results/runs, and results/ablation beside it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ansgt.report.aggregate import Cell
+
+VARIANTS = ("ansgt-fixed", "ansgt-1-hop", "ansgt-2-hop", "ansgt-ppr", "ansgt-knn")
+
+
+def read_cells(folder: Path | str, split: str) -> list[Cell]:
+    """The stored cells of one kind of split."""
+    cells = []
+    for path in sorted(Path(folder).glob(f"*--{split}.json")):
+        stored = json.loads(path.read_text())
+        cells.append(_cell(stored, path))
+    return cells
+
+
+def _cell(stored: dict[str, Any], path: Path) -> Cell:
+    accuracies = tuple(row["test_accuracy"] for row in stored["splits"])
+    return Cell(
+        model=stored["model"],
+        dataset=stored["dataset"],
+        variant=stored["data_variant"],
+        per_split=accuracies,
+        mean=float(np.mean(accuracies)),
+        std=float(np.std(accuracies)),
+        val_mean=float(np.mean([row["val_accuracy"] for row in stored["splits"]])),
+        seconds=float(sum(row["seconds"] for row in stored["splits"])),
+        num_parameters=stored["num_parameters"],
+        split_hashes=tuple(row["split_hash"] for row in stored["splits"]),
+        run_dir=str(path),
+    )
+
+
+def ablation_folder(results: Path, dataset: str, kind: str) -> Path:
+    """Where a row of the ablation comes from: results/ablation if it has more than the adaptive cell there."""
+    own = results / "ablation"
+    has = [name for name in VARIANTS if (own / f"{name}--{dataset}--{kind}.json").exists()]
+    return own if has else results / "runs"
+
+
+def ablation_cells(results: Path, dataset: str, kind: str) -> dict[str, Cell]:
+    """The row of a data set by model, or nothing where the adaptive cell is missing."""
+    cells = read_cells(ablation_folder(results, dataset, kind), kind)
+    found = {c.model: c for c in cells if c.dataset == dataset and c.model in ("ansgt", *VARIANTS)}
+    return found if "ansgt" in found else {}
+
+
+def gap(found: dict[str, Cell], names: Sequence[str]) -> float | None:
+    """Adaptive minus the best of some cells, in points; None while one of them is missing."""
+    means = [found[name].mean for name in names if name in found]
+    if len(means) < len(names):
+        return None
+    return 100 * (found["ansgt"].mean - max(means))  # type: ignore[operator, type-var]

@@ -1,0 +1,68 @@
+"""The results page in plain words: what holds and what does not, computed from the records."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ansgt.report.aggregate import Cell
+from ansgt.report.cells import VARIANTS, ablation_cells, gap, read_cells
+from ansgt.report.paper import ACCURACY, NINE
+
+
+def in_words(results: Path, kind: str) -> str:
+    """What holds and what does not, one bullet a question; a data set that lacks a cell is left out of its count."""
+    cells = read_cells(results / "runs", kind)
+    ours = {cell.dataset: cell.mean for cell in cells if cell.model == "ansgt" and cell.mean is not None}
+    bullets = [_against_paper(ours), _against_baselines(ours, cells)]
+    rows = {name: found for name in NINE if (found := ablation_cells(results, name, kind))}
+    bullets += [_against_fixed(rows), _against_singles(rows)]
+    return "\n".join(f"- {bullet}" for bullet in bullets if bullet) + "\n"
+
+
+def _against_paper(ours: dict[str, float]) -> str:
+    printed = ACCURACY["ansgt"]
+    above = [name for name in NINE if name in ours and 100 * ours[name] >= printed[name]]
+    below = [
+        f"{name} ({100 * ours[name] - printed[name]:+.2f})"
+        for name in NINE
+        if name in ours and name not in above
+    ]
+    return f"At or above the paper's figure: {_listed(above)}. Below: {_listed(below)}."
+
+
+def _against_baselines(ours: dict[str, float], cells: Sequence[Cell]) -> str:
+    parts = []
+    for name in (name for name in NINE if name in ours):
+        others = [
+            c for c in cells if c.dataset == name and c.mean is not None and not c.model.startswith("ansgt")
+        ]
+        better = [c for c in others if c.mean > ours[name]]  # type: ignore[operator]
+        parts.append(f"{name} {len(better)} of {len(others)}")
+    return f"Baselines with a higher mean than ANS-GT: {', '.join(parts)}."
+
+
+def _against_fixed(rows: dict[str, dict[str, Cell]]) -> str:
+    gaps = {name: points for name, row in rows.items() if (points := gap(row, VARIANTS[:1])) is not None}
+    if not gaps:
+        return ""
+    worst = min(gaps, key=lambda name: gaps[name])
+    lost = [name for name, points in gaps.items() if points < -0.5]
+    return (
+        f"Adaptive against the fixed mixture, {len(gaps)} data sets: "
+        f"{sum(points > 0 for points in gaps.values())} above, at worst {gaps[worst]:+.2f} ({worst}); "
+        f"more than half a point below on {_listed(lost)}."
+    )
+
+
+def _against_singles(rows: dict[str, dict[str, Cell]]) -> str:
+    gaps = {name: points for name, row in rows.items() if (points := gap(row, VARIANTS[1:])) is not None}
+    if not gaps:
+        return ""
+    far = [f"{name} ({points:+.2f})" for name, points in gaps.items() if points < -1.0]
+    return (
+        f"Adaptive against the best single heuristic (chosen on test, so in the single one's favour): within a point or "
+        f"above on {len(gaps) - len(far)} of {len(gaps)}; further below on {_listed(far)}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
