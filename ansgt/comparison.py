@@ -4,7 +4,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,27 +53,37 @@ class Comparison:
 
     def check(self) -> "Comparison":
         """Refuses unknown names and missing files before anything is trained."""
+        self._names()
+        return self
+
+    def _names(self) -> dict[str, str]:
+        """Data sets as they were given -> their names, by which all cells of a column go, failed ones too."""
         if not self.models or not self.datasets:
             raise InputError("--models and --datasets must each name at least one.")
         if self.num_splits < 1:
             raise InputError(f"num_splits must be positive, not {self.num_splits}.")
         for model in self.models:
             model_defaults(model)
+        names: dict[str, str] = {}
         for dataset in self.datasets:
-            load(dataset, self.root, cache_dir=self.cache_dir).split(self.split, 0, self.seed)
+            loaded = load(dataset, self.root, cache_dir=self.cache_dir)
+            loaded.split(self.split, 0, self.seed)
+            if loaded.name in names.values():
+                raise InputError(f"--datasets names two data sets that are called '{loaded.name}'.")
+            names[dataset] = loaded.name
         resolve_device(self.device)
-        return self
+        return names
 
     def run(self, report: Report | None = None) -> list[Cell]:
         """Trains what is not there yet; the cells in the order of the names. A cell that fails does not stop the rest."""
-        self.check()
+        names = self._names()
         make_folder(self.run_dir)
         pairs = [(model, dataset) for dataset in self.datasets for model in self.models]
         done: dict[tuple[str, str], Cell] = {}
         for pair, cell in self._cells(pairs):
-            done[pair] = cell
+            done[pair] = replace(cell, dataset=names[pair[1]])
             if report is not None:
-                report(cell, len(done), len(pairs))
+                report(done[pair], len(done), len(pairs))
         return [done[pair] for pair in pairs]
 
     def _cells(self, pairs: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Cell]]:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -74,6 +75,35 @@ def test_a_cell_that_fails_says_why_and_the_rest_goes_on(tmp_path: Path) -> None
     assert failed["mean"] is None
     assert fine["error"] is None
     assert "Unknown setting 'alpha'" in (tmp_path / "compare.md").read_text()
+
+
+@pytest.fixture
+def small_file(tmp_path: Path) -> Path:
+    """Twelve nodes: too few for ANS-GT's default N."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "small.npz"
+    edges = np.array([[0, 1, 3], [1, 2, 4]])
+    np.savez(path, x=rng.random((12, 4), dtype=np.float32), edge_index=edges, y=np.arange(12) % 2)
+    return path
+
+
+def test_a_file_whose_cell_fails_keeps_its_column(tmp_path: Path, small_file: Path) -> None:
+    args = ["--datasets", str(small_file), "--run-dir", str(tmp_path / "run"), *QUICK]
+    failed, fine = call("--models", "ansgt,mlp", *args)["cells"]
+    assert failed["dataset"] == fine["dataset"] == "small"
+    assert "num_sampled" in failed["error"]
+    assert fine["error"] is None
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path, small_file: Path) -> None:
+    other = tmp_path / "elsewhere" / small_file.name
+    other.parent.mkdir()
+    other.write_bytes(small_file.read_bytes())
+    result = invoke(
+        "--models", "mlp", "--datasets", f"{small_file},{other}", "--run-dir", str(tmp_path), *QUICK
+    )
+    assert result.exit_code == 2
+    assert "called 'small'" in result.stderr
 
 
 def test_workers_give_the_same_result(tmp_path: Path) -> None:
