@@ -298,6 +298,19 @@ THIRD_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
 }
 """Plan "kinds-3": changes of the shipped settings, whose own validation accuracies are in results/runs."""
 
+FOURTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("texas", PER_CLASS): [
+        {},
+        {"num_inference": 16},
+        {"hidden_channels": 256},
+        {"num_supernodes": 3, "super_features": "mean"},
+        {"weight_decay": 1.0},
+        {"hidden_channels": 256, "num_supernodes": 3, "super_features": "mean"},
+        {"average_epochs": 3.0, "epochs": 150},
+    ],
+}
+"""Plan "kinds-4": the better half of what was tried on Texas, on ten splits and with several seeds."""
+
 
 def calm_trials(count: int) -> list[dict[str, Any]]:
     """Draws from CALM_SPACE, the same for every data set."""

@@ -24,6 +24,7 @@ from benchmarks.plans_first import BATCH, DECAY, FIXED, OWN, REFINE, SCALE, SPAC
 from benchmarks.plans_later import (
     AROUND_CALM,
     CALM_WEBKB,
+    FOURTH_CHANGES,
     LARGER_BATCH,
     THIRD_CHANGES,
     calm_trials,
@@ -71,17 +72,22 @@ def smooth_maximum(values: list[float], width: int = 5) -> float:
     return max(sum(values[i : i + width]) / width for i in range(len(values) - width + 1))
 
 
-def run_trial(task: tuple[str, int, str, int, dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
+Task = tuple[str, int, str, int, dict[str, Any], int]
+"""Data set, number of the trial, kind of split, index of the split, settings, seed of the run (not of the split)."""
+
+
+def run_trial(task: Task, options: argparse.Namespace) -> dict[str, Any]:
     from ansgt.pipeline import prepare_run
     from ansgt.storage import DiskCache
     from ansgt.training.fit import release_memory, train_split
 
-    dataset, number, kind, index, settings = task
+    dataset, number, kind, index, settings, seed = task
     overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
     record = {"dataset": dataset, "trial": number, "kind": kind, "split": index, "settings": settings}
+    record["seed"] = seed
     started = time.perf_counter()
     shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
-    data, config = prepare_run(dataset, "ansgt", split=kind, overrides=overrides, **shared)
+    data, config = prepare_run(dataset, "ansgt", split=kind, overrides=overrides, seed=seed, **shared)
     record["config"] = config.as_dict()  # `settings` alone leave open what the shipped file adds
     split = data.split(kind, index, 0)
     with tempfile.TemporaryDirectory() as folder:
@@ -100,22 +106,24 @@ def run_trial(task: tuple[str, int, str, int, dict[str, Any]], options: argparse
     return record
 
 
-def planned_tasks(options: argparse.Namespace) -> list[tuple[str, int, str, int, dict[str, Any]]]:
-    """(data set, trial, kind, split, settings), trial by trial over the data sets and kinds that are asked for."""
+def planned_tasks(options: argparse.Namespace) -> list[Task]:
+    """Trial by trial over the data sets and kinds that are asked for."""
     names, kinds = options.datasets.split(","), options.kinds.split(",")
     if options.plan.startswith("kinds"):
-        every = THIRD_CHANGES if options.plan == "kinds-3" else kind_trials(options.plan == "kinds-2")
+        on_shipped = {"kinds-3": THIRD_CHANGES, "kinds-4": FOURTH_CHANGES}
+        every = on_shipped.get(options.plan) or kind_trials(second=options.plan == "kinds-2")
         plans = {at: plan for at, plan in every.items() if at[0] in names and at[1] in kinds}
     else:
         plans = {
             (name, kind): planned(options.plan, name, options.trials) for name in names for kind in kinds
         }
     return [
-        (name, number, kind, index, chosen[number])
+        (name, number, kind, index, chosen[number], seed)
         for number in range(options.skip, max(map(len, plans.values())))
         for (name, kind), chosen in plans.items()
         if number < len(chosen)
         for index in range(options.splits)
+        for seed in range(options.seeds)
     ]
 
 
@@ -126,13 +134,14 @@ def main() -> None:
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument(
         "--plan",
-        choices=("random", "calm", "around", "kinds", "kinds-2", "kinds-3", *PLANS),
+        choices=("random", "calm", "around", "kinds", "kinds-2", "kinds-3", "kinds-4", *PLANS),
         default="random",
     )
     parser.add_argument("--kinds", default="uniform-60-20-20", help="kinds of split, separated by commas")
     parser.add_argument("--skip", type=int, default=0, help="leave out the plan's first trials")
     parser.add_argument("--trials", type=int, default=24)
     parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1, help="runs of every trial on every split")
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--cache", default="/tmp/ansgt-cache")
