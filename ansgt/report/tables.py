@@ -6,6 +6,7 @@ their own: results/ablation, where the shipped ones take too long for six sampli
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ansgt.report.aggregate import Cell, paired_difference, paired_differences
 from ansgt.report.cells import VARIANTS, ablation_cells, ablation_folder, gap, read_cells
 from ansgt.report.paper import ACCURACY, NINE
 from ansgt.report.words import in_words
+from ansgt.training.settings import AdaptiveSettings
 
 HEAD = """# Results
 
@@ -79,6 +81,7 @@ def other_settings(results: Path, dataset: str, kind: str) -> str:
     """What the ablation's configuration has otherwise than the shipped one, e.g. "batch_size 128 (shipped 32)"."""
     name = f"ansgt--{dataset}--{kind}.json"
     here, shipped = (_flat(json.loads((results / f / name).read_text())) for f in ("ablation", "runs"))
+    shipped = {**asdict(AdaptiveSettings()), **shipped}  # an older record lacks the settings that came later
     changed = [key for key in here if key in shipped and here[key] != shipped[key]]
     return ", ".join(f"{key} {here[key]} (shipped {shipped[key]})" for key in changed)
 
