@@ -109,7 +109,7 @@ class Proximity:
 
     def _choose(self) -> str:
         size = (self.num_nodes_ + self.num_coarse_ + 1) ** 2 * self.num_proximity * self.dtype.itemsize
-        if size <= (self.max_table_bytes or _table_limit(self.device_)):
+        if size <= (self.max_table_bytes or table_limit(self.device_)):
             return "dense"
         return "blocked" if self.num_nodes_ <= EXACT_LIMIT else "approximate"
 
@@ -134,7 +134,7 @@ class Proximity:
         return TablePowers(table)
 
 
-def _table_limit(device: torch.device) -> int:
+def table_limit(device: torch.device) -> int:
     """What a dense table may take: 4 GiB on a CPU; on a GPU 24 GiB, or half of what is free if that is less."""
     if device.type != "cuda":
         return 4 << 30

@@ -9,6 +9,7 @@ from ansgt.datasets import load_graph
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.sequences import Proximity
+from ansgt.sequences.proximity import table_limit
 from ansgt.testing import path_graph, random_graph, star_graph
 
 EXACT = ("dense", "blocked")
@@ -107,3 +108,14 @@ def test_bad_input() -> None:
     graph = random_graph()
     with pytest.raises(InputError, match="assignment must name a super-node for every node"):
         Proximity().fit(graph, coarse_graph(graph).adj, np.zeros(3))
+
+
+@pytest.mark.parametrize(("free_gib", "kept_gib", "limit_gib"), [(100, 0, 24), (10, 0, 5), (6, 4, 5)])
+def test_a_dense_table_takes_at_most_half_of_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, free_gib: int, kept_gib: int, limit_gib: int
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free_gib << 30, 100 << 30))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: (kept_gib + 1) << 30)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 1 << 30)
+    assert table_limit(torch.device("cuda")) == limit_gib << 30
+    assert table_limit(torch.device("cpu")) == 4 << 30
