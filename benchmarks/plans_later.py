@@ -296,7 +296,7 @@ THIRD_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
         {"select": "loss"},
     ],
 }
-"""Plan "kinds-3": changes of the shipped settings, whose own validation accuracies are in results/runs."""
+"""Plan "kinds-3": changes of the settings shipped at the time, whose own validation accuracies are in results/runs."""
 
 FOURTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("texas", PER_CLASS): [

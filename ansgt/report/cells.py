@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,14 +13,11 @@ VARIANTS = ("ansgt-fixed", "ansgt-1-hop", "ansgt-2-hop", "ansgt-ppr", "ansgt-knn
 
 def read_cells(folder: Path | str, split: str) -> list[Cell]:
     """The stored cells of one kind of split."""
-    cells = []
-    for path in sorted(Path(folder).glob(f"*--{split}.json")):
-        stored = json.loads(path.read_text())
-        cells.append(_cell(stored, path))
-    return cells
+    return [_cell(path) for path in sorted(Path(folder).glob(f"*--{split}.json"))]
 
 
-def _cell(stored: dict[str, Any], path: Path) -> Cell:
+def _cell(path: Path) -> Cell:
+    stored = json.loads(path.read_text())
     accuracies = tuple(row["test_accuracy"] for row in stored["splits"])
     return Cell(
         model=stored["model"],
@@ -47,8 +43,9 @@ def ablation_folder(results: Path, dataset: str, kind: str) -> Path:
 
 def ablation_cells(results: Path, dataset: str, kind: str) -> dict[str, Cell]:
     """The row of a data set by model, or nothing where the adaptive cell is missing."""
-    cells = read_cells(ablation_folder(results, dataset, kind), kind)
-    found = {c.model: c for c in cells if c.dataset == dataset and c.model in ("ansgt", *VARIANTS)}
+    folder = ablation_folder(results, dataset, kind)
+    paths = {name: folder / f"{name}--{dataset}--{kind}.json" for name in ("ansgt", *VARIANTS)}
+    found = {name: _cell(path) for name, path in paths.items() if path.exists()}
     return found if "ansgt" in found else {}
 
 

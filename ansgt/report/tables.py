@@ -6,7 +6,7 @@ their own: results/ablation, where the shipped ones take too long for six sampli
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from ansgt.report.paper import ACCURACY, NINE
 from ansgt.report.words import in_words
 from ansgt.training.settings import AdaptiveSettings
 
+STAR = " \\*"
+"""Marks a data set whose ablation is at settings of its own."""
 HEAD = """# Results
 
 Generated from the records under `results/` by `make results`; every number is the mean ± standard deviation of test
@@ -42,7 +44,7 @@ def results_page(results: Path | str, kinds: Sequence[str]) -> str:
             parts.append(f"### bfloat16 against float32, {kind}\n")
             parts.append(precision_table(cells, exact))
         parts.append(f"### Paired differences to ANS-GT, {kind}\n")
-        parts.append(difference_table(cells))
+        parts.append(difference_table([*cells, *own_ablations(Path(results), kind)]))
     return "\n".join(parts)
 
 
@@ -57,14 +59,17 @@ def accuracy_table(cells: Sequence[Cell]) -> str:
 
 
 def ablation_table(results: Path, kind: str) -> str:
-    """Adaptive, fixed mixture and single heuristics, the probabilities that the bandit ended with, and the two questions
-    one asks of a bandit: is it worse than not learning, and is it as good as knowing the best heuristic beforehand?"""
+    """Adaptive, fixed mixture and single heuristics, with the probabilities that the bandit ended with.
+
+    And the two questions one asks of a bandit: is it worse than not learning, and is it as good as knowing the best
+    heuristic beforehand?
+    """
     rows, notes = [], []
     for dataset in NINE:
         folder, found = ablation_folder(results, dataset, kind), ablation_cells(results, dataset, kind)
         if not found:
             continue
-        star = "" if folder.name == "runs" else " \\*"
+        star = "" if folder.name == "runs" else STAR
         if star:
             notes.append(f"{dataset}: {other_settings(results, dataset, kind)}")
         values = [_words(found.get(name)) for name in ("ansgt", *VARIANTS)]
@@ -75,6 +80,16 @@ def ablation_table(results: Path, kind: str) -> str:
     if notes:
         table += "\n\\* all of the row at other settings than the shipped. " + ". ".join(notes) + ".\n"
     return table
+
+
+def own_ablations(results: Path, kind: str) -> list[Cell]:
+    """The cells of the rows at settings of their own, under a name of their own: they compare among themselves."""
+    names = [name for name in NINE if ablation_folder(results, name, kind).name == "ablation"]
+    return [
+        replace(cell, dataset=name + STAR)
+        for name in names
+        for cell in ablation_cells(results, name, kind).values()
+    ]
 
 
 def other_settings(results: Path, dataset: str, kind: str) -> str:
@@ -135,7 +150,7 @@ def difference_table(cells: Sequence[Cell]) -> str:
         ]
         for d in paired_differences(whole, "ansgt")
     ]
-    rows.sort(key=lambda row: (NINE.index(row[0]) if row[0] in NINE else 99, row[1]))
+    rows.sort(key=lambda row: (NINE.index(row[0].removesuffix(STAR)), row[0], row[1]))
     return _markdown(["data set", "model", "difference", "95 % interval", "p (Holm)"], rows)
 
 

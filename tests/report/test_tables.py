@@ -63,6 +63,8 @@ def test_an_ablation_at_settings_of_its_own_is_compared_within_itself_and_says_s
     page = results_page(tmp_path, KINDS)
     assert "| +10.00 | - |" in page, "singles are missing: no best of them"
     assert "cora: batch_size 128 (shipped 32)." in page
+    assert "| cora | ansgt-fixed | -70.00 |" in page
+    assert "| cora \\* | ansgt-fixed | -10.00 |" in page, "paired with the adaptive cell of its own settings"
     for name in VARIANTS[1:]:
         best = [0.6, 0.6, 0.63] if name == "ansgt-ppr" else [0.4, 0.4, 0.4]
         store(tmp_path / "ablation", name, best, batch_size=128)
