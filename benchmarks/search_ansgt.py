@@ -24,8 +24,10 @@ from benchmarks.plans_first import BATCH, DECAY, FIXED, OWN, REFINE, SCALE, SPAC
 from benchmarks.plans_later import (
     AROUND_CALM,
     CALM_WEBKB,
+    FIFTH_CHANGES,
     FOURTH_CHANGES,
     LARGER_BATCH,
+    SIXTH_CHANGES,
     THIRD_CHANGES,
     calm_trials,
     kind_trials,
@@ -43,6 +45,13 @@ PLANS: dict[str, list[dict[str, Any]]] = {
     "batch": BATCH,
     "scale": SCALE,
 }
+ON_SHIPPED = {
+    "kinds-3": THIRD_CHANGES,
+    "kinds-4": FOURTH_CHANGES,
+    "kinds-5": FIFTH_CHANGES,
+    "kinds-6": SIXTH_CHANGES,
+}
+"""Plans that change the settings shipped at the time."""
 EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}
 
 
@@ -110,8 +119,7 @@ def planned_tasks(options: argparse.Namespace) -> list[Task]:
     """Trial by trial over the data sets and kinds that are asked for."""
     names, kinds = options.datasets.split(","), options.kinds.split(",")
     if options.plan.startswith("kinds"):
-        on_shipped = {"kinds-3": THIRD_CHANGES, "kinds-4": FOURTH_CHANGES}
-        every = on_shipped.get(options.plan) or kind_trials(second=options.plan == "kinds-2")
+        every = ON_SHIPPED.get(options.plan) or kind_trials(second=options.plan == "kinds-2")
         plans = {at: plan for at, plan in every.items() if at[0] in names and at[1] in kinds}
     else:
         plans = {
@@ -134,7 +142,7 @@ def main() -> None:
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument(
         "--plan",
-        choices=("random", "calm", "around", "kinds", "kinds-2", "kinds-3", "kinds-4", *PLANS),
+        choices=("random", "calm", "around", "kinds", "kinds-2", *ON_SHIPPED, *PLANS),
         default="random",
     )
     parser.add_argument("--kinds", default="uniform-60-20-20", help="kinds of split, separated by commas")
