@@ -337,16 +337,6 @@ FIFTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
         WORDS_AS_THEY_ARE | {"bandit_step": 1.0},
     ],
     ("actor", UNIFORM): THIRD_CHANGES["actor", UNIFORM][4:],
-    ("texas", PER_CLASS): [
-        LESS_DROPOUT,
-        {"num_sampled": 5},
-        {"num_layers": 2},
-        {"num_inference": 16, "num_sampled": 10},
-        {"label_smoothing": 0.2},
-        {"average_epochs": 10.0, "epochs": 150},
-        {"input_dropout": 0.8, "dropout": 0.7},
-        {"bandit_step": 0.3},
-    ],
 }
 """Plan "kinds-5": around what ten splits of plan "kinds-3" found better, and what of it Actor had not tried."""
 
