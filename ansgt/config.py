@@ -66,6 +66,8 @@ class DataConfig:
     normalize_features: str = "row"
     """row: every feature row divided by its sum; scaled: the same times the mean sum, so that numbers keep their size;
     none: as published."""
+    size_columns: bool = False
+    """Appends columns that say how many features of a node are not zero (`training/features.py`)."""
 
 
 @dataclass(frozen=True)

@@ -357,6 +357,32 @@ SIXTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
 }
 """Plan "kinds-6": the better changes of plan "kinds-5" together."""
 
+SIZED = WIDER_BATCH | {"size_columns": True, "num_sampled": 10}
+SEVENTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("actor", UNIFORM): [
+        SIZED,
+        SIZED | {"dropout": 0.3},
+        SIZED | {"input_dropout": 0.7},
+        SIZED | {"num_inference": 16},
+        SIZED | {"num_sampled": 20},
+        SIZED | {"dropout": 0.3, "num_inference": 16},
+    ],
+    ("citeseer", UNIFORM): [
+        {"num_neighbors": 16},
+        {"restart_prob": 0.4},
+        {"num_heads": 2},
+        {"num_global": 0},
+        {"num_proximity": 3},
+        {"ffn_multiplier": 4.0},
+        {"mode": "without"},
+        {"update_period": 20},
+        {"num_neighbors": 8, "restart_prob": 0.4},
+        {"num_augmentations": 16},
+    ],
+}
+"""Plan "kinds-7": the number of words as a feature, around the best of results/search/ansgt-size-and-idf.jsonl, and what no
+plan had changed on Citeseer."""
+
 
 def calm_trials(count: int) -> list[dict[str, Any]]:
     """Draws from CALM_SPACE, the same for every data set."""

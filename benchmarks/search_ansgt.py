@@ -27,6 +27,7 @@ from benchmarks.plans_later import (
     FIFTH_CHANGES,
     FOURTH_CHANGES,
     LARGER_BATCH,
+    SEVENTH_CHANGES,
     SIXTH_CHANGES,
     THIRD_CHANGES,
     calm_trials,
@@ -50,6 +51,7 @@ ON_SHIPPED = {
     "kinds-4": FOURTH_CHANGES,
     "kinds-5": FIFTH_CHANGES,
     "kinds-6": SIXTH_CHANGES,
+    "kinds-7": SEVENTH_CHANGES,
 }
 """Plans that change the settings shipped at the time."""
 EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ansgt.errors import InputError
 from ansgt.models.attention import Kernel, as_operand, key_bias
-from ansgt.models.dropout import Dropout, dropout
+from ansgt.models.dropout import Dropout, dropout, keep_columns
 from ansgt.models.transformer import Transformer
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
 
@@ -23,6 +23,9 @@ class InputProjection(nn.Module):
         dropout: share of the features dropped in training.
     """
 
+    num_kept = 0
+    """Last columns of X that are never dropped (`training.features.keep_appended`)."""
+
     def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.dropout = dropout
@@ -33,12 +36,13 @@ class InputProjection(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[U, p], dense or sparse CSR -> [U, d]. Dense rows may have columns of zeros behind the p-th."""
         if x.layout == torch.strided:
-            x = dropout(x, self.dropout, self.training)
+            x = keep_columns(dropout(x, self.dropout, self.training), x, self.num_kept, len(self.weight))
             weight = F.pad(self.weight, (0, 0, 0, x.shape[1] - self.weight.shape[0]))
             return F.linear(as_operand(x, self.weight), weight.t(), self.bias)
         # A row of a sparse product is a weighted sum of rows of W: an embedding bag. Unlike `csr @ dense` its gradient
         # does not depend on MKL, and it is the same bit for bit from run to run.
-        values = dropout(x.values(), self.dropout, self.training).to(self.weight.dtype)
+        dropped = dropout(x.values(), self.dropout, self.training)
+        values = keep_columns(dropped, x, self.num_kept, x.shape[1]).to(self.weight.dtype)
         out = F.embedding_bag(
             x.col_indices(),
             self.weight,

@@ -22,6 +22,9 @@ class NodeModel(nn.Module):
     these keywords are what a config file may set.
     """
 
+    num_kept = 0
+    """Last columns of x that feature dropout leaves alone (`training.features.keep_appended`)."""
+
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
         """Everything that is computed once per graph (normalised adjacency, eigenvectors, ...), on the CPU."""

@@ -34,6 +34,20 @@ def _keep_scale(x: Tensor, rate: float) -> Tensor:
     return scale.mul_(_LEVELS / (_LEVELS - threshold))
 
 
+def keep_columns(dropped: Tensor, x: Tensor, num_kept: int, width: int) -> Tensor:
+    """`dropped` with the last `num_kept` of the `width` columns as they are in `x`; both dense, or the values of a CSR x.
+
+    >>> keep_columns(torch.zeros(1, 3), torch.ones(1, 3), num_kept=2, width=3)
+    tensor([[0., 1., 1.]])
+    """
+    if num_kept == 0:
+        return dropped
+    first = width - num_kept
+    if x.layout == torch.strided:
+        return torch.cat([dropped[:, :first], x[:, first:]], dim=1)
+    return torch.where(x.col_indices() >= first, x.values(), dropped)
+
+
 class Dropout(nn.Module):
     """`dropout` as a module."""
 

@@ -3,6 +3,7 @@
 This is the only place where attention flows back to the bandit, as plain tensors.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,8 +16,9 @@ from ansgt.sampling import Exp4P, reward
 from ansgt.sequences import SequenceBuilder
 from ansgt.storage import DiskCache
 from ansgt.training.average import WeightAverage
+from ansgt.training.features import keep_appended, prepare_features
 from ansgt.training.inference import FreshPredictor, Significance
-from ansgt.training.learner import State, prepare_features
+from ansgt.training.learner import State
 from ansgt.training.optim import scheduled_adamw
 from ansgt.training.settings import SECTION_6_1, AdaptiveSettings
 from ansgt.training.source import INFERENCE_ROUND, SequenceSource, use_amp
@@ -42,10 +44,11 @@ class AdaptiveLearner:
     def __init__(self, config: RunConfig, graph: Graph, split: Split, cache: DiskCache) -> None:
         self.settings = AdaptiveSettings(**config.settings).check(graph)
         self.device = torch.device(config.device)
-        features = prepare_features(graph.x, config.data.normalize_features, self.device)
-        self.graph = graph.with_features(features)
+        plain = replace(config.data, size_columns=False)  # appended columns would decide who is similar
+        self.graph = graph.with_features(prepare_features(graph.x, plain, self.device))
+        seen = prepare_features(graph.x, config.data, self.device)
         seed = config.seed * 1_000 + split.index
-        self.source = SequenceSource(self.graph, self.settings, seed, self.device, cache)
+        self.source = SequenceSource(self.graph, self.settings, seed, self.device, cache, seen)
         self.bandit = Exp4P(
             self.source.num_arms,
             p_min=min(self.settings.p_min, 1 / self.source.num_arms),
@@ -55,7 +58,8 @@ class AdaptiveLearner:
             update_period=self.settings.update_period,
         )
         self.p = _initial(self.settings, self.bandit)
-        model = ANSGT.from_settings(graph.num_features, graph.num_classes, self.settings)
+        model = ANSGT.from_settings(seen.shape[1], graph.num_classes, self.settings)
+        keep_appended(model, config.data)
         self.model = model.to(self.device)
         self.average = _average(self.settings, self.model, len(split.train))
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.settings.batch_size)

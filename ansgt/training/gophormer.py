@@ -14,8 +14,9 @@ from ansgt.sampling import SampledNodes
 from ansgt.sequences import SequenceBuilder, SequenceLayout
 from ansgt.sequences.proximity import Proximity
 from ansgt.storage import DiskCache
+from ansgt.training.features import keep_appended, prepare_features
 from ansgt.training.inference import FreshPredictor
-from ansgt.training.learner import State, prepare_features
+from ansgt.training.learner import State
 from ansgt.training.optim import scheduled_adamw
 from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_epoch
 
@@ -94,7 +95,7 @@ class GophormerLearner:
         self.device = torch.device(config.device)
         self.amp = self.device.type == "cuda"
         self.captured = self.amp if settings.captured is None else settings.captured
-        x = prepare_features(graph.x, config.data.normalize_features, self.device)
+        x = prepare_features(graph.x, config.data, self.device)
         self.graph = graph.with_features(x)
         self.samplers = {
             count: EgoSampler(
@@ -108,7 +109,8 @@ class GophormerLearner:
             for count in {settings.num_samples, settings.num_votes}
         }
         self.train_builder = self._builder()
-        model = Gophormer.from_settings(graph.num_features, graph.num_classes, settings)
+        model = Gophormer.from_settings(x.shape[1], graph.num_classes, settings)
+        keep_appended(model, config.data)
         self.model = model.to(self.device)
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), settings.batch_size)
         step = ConsistentStep(self.model, self.optimizer, self.train_builder.batch, amp=self.amp)

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from ansgt.config import RunConfig
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
-from ansgt.linalg import row_normalize_features
 from ansgt.models import resolve_model
 from ansgt.models.base import NodeModel
 from ansgt.storage import DiskCache
+from ansgt.training.features import keep_appended, prepare_features
 
 State = dict[str, Any]
 """Nested dicts of tensors and plain values; `checkpoint.py` stores it without pickle."""
@@ -64,10 +64,11 @@ class FullBatchLearner:
         model_class: type[NodeModel] = resolve_model(config.model)
         check_memory(config.model, model_class.estimate_bytes(graph, **config.settings), self.device)
         inputs = model_class.prepare(graph, cache, **config.settings)
-        inputs["x"] = prepare_features(inputs["x"], config.data.normalize_features, self.device)
+        inputs["x"] = prepare_features(inputs["x"], config.data, self.device)
         self.inputs = {name: value.to(self.device) for name, value in inputs.items()}
         settings = {**config.settings, **model_class.graph_settings(graph)}
-        self.model = model_class(graph.num_features, graph.num_classes, **settings).to(self.device)
+        self.model = model_class(inputs["x"].shape[1], graph.num_classes, **settings).to(self.device)
+        keep_appended(self.model, config.data)
         self.optimizer = _optimizer(config, self.model)
         self.scheduler = _scheduler(config, self.optimizer)
         self.train_nodes = split.train.to(self.device)
@@ -119,20 +120,6 @@ class FullBatchLearner:
 
     def history(self) -> list[dict[str, Any]]:
         return []
-
-
-def prepare_features(x: Tensor, normalize: str, device: torch.device, sparse_below: float = 0.1) -> Tensor:
-    """Normalised features, in CSR where few entries are non-zero and the CPU multiplies (a GPU prefers dense)."""
-    if normalize in ("row", "scaled"):
-        stored = x if x.layout == torch.strided else x.values()
-        mean_sum = float(stored.abs().sum()) / x.shape[0]
-        x = row_normalize_features(x)
-        x = x * mean_sum if normalize == "scaled" else x
-    if device.type != "cpu":
-        return x.to_dense() if x.layout != torch.strided else x
-    if x.layout == torch.strided and x.shape[1] >= 64 and float((x != 0).float().mean()) < sparse_below:
-        return x.to_sparse_csr()
-    return x
 
 
 def check_memory(model: str, needed: int, device: torch.device) -> None:

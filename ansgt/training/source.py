@@ -36,10 +36,17 @@ class SequenceSource:
         seed: of all draws.
         device: where the tables live.
         cache: for heuristics and the coarse graph's subspace.
+        features: what the transformer sees of a node, where that is more than what the heuristics do.
     """
 
     def __init__(
-        self, graph: Graph, settings: AdaptiveSettings, seed: int, device: torch.device, cache: DiskCache
+        self,
+        graph: Graph,
+        settings: AdaptiveSettings,
+        seed: int,
+        device: torch.device,
+        cache: DiskCache,
+        features: Tensor | None = None,
     ) -> None:
         self.graph = graph
         self.settings = settings
@@ -50,7 +57,8 @@ class SequenceSource:
         self.mixture = Mixture.from_heuristics(self.heuristics, graph.num_nodes).to(device)
         self.sampler = self._sampler(settings.num_augmentations, seed)
         self.inference_sampler = self._sampler(settings.num_inference or settings.num_augmentations, seed)
-        self.coarse = _coarse_graph(graph, settings, seed, cache)
+        seen = graph if features is None else graph.with_features(features)
+        self.coarse = _coarse_graph(seen, settings, seed, cache)
         self.layout = SequenceLayout(settings.num_sampled, settings.num_supernodes, settings.num_global)
         dtype = torch.bfloat16 if use_amp(settings, device) else torch.float32
         proximity = Proximity(settings.num_proximity, dtype=dtype)
@@ -63,7 +71,7 @@ class SequenceSource:
         )
         encode = "all" if device.type == "cuda" else "auto"
         self._builder = SequenceBuilder(
-            graph,
+            seen,
             self.layout,
             proximity,
             _with_features(coarse, settings),

@@ -76,7 +76,7 @@ class ACMGCN(NodeModel):
         }
 
     def forward(self, inputs: Inputs) -> Tensor:
-        x = feature_dropout(inputs["x"], self.dropout, self.training)
+        x = feature_dropout(inputs["x"], self.dropout, self.training, self.num_kept)
         h = x
         for depth, layer in enumerate(self.layers):
             h = layer(h, inputs["low"], inputs["transposed"], inputs["structure"])

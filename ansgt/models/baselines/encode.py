@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ansgt.models.dropout import keep_columns
+
 
 class FeatureLinear(nn.Linear):
     """x W^T + b for `x` [n, p] dense or `torch.sparse_csr`; the gradient reaches W, b and a dense x."""
@@ -25,6 +27,8 @@ class FeatureEncoder(nn.Module):
     order 1 would be all that the first layer sees.
     """
 
+    num_kept = 0
+
     def __init__(self, in_channels: int, out_channels: int, dropout: float) -> None:
         super().__init__()
         self.lin = FeatureLinear(in_channels, out_channels)
@@ -32,16 +36,16 @@ class FeatureEncoder(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.lin(feature_dropout(x, self.dropout, self.training)))
+        return self.norm(self.lin(feature_dropout(x, self.dropout, self.training, self.num_kept)))
 
 
-def feature_dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """Dropout of features [n, p]; in sparse ones only the stored values need a draw."""
+def feature_dropout(x: Tensor, p: float, training: bool, num_kept: int = 0) -> Tensor:
+    """Dropout of features [n, p] but the last `num_kept`; in sparse ones only the stored values need a draw."""
     if not training or p == 0.0:
         return x
     if x.layout == torch.strided:
-        return F.dropout(x, p)
-    values = F.dropout(x.values(), p)
+        return keep_columns(F.dropout(x, p), x, num_kept, x.shape[1])
+    values = keep_columns(F.dropout(x.values(), p), x, num_kept, x.shape[1])
     return torch.sparse_csr_tensor(
         x.crow_indices(), x.col_indices(), values, size=x.shape, check_invariants=False
     )

@@ -66,7 +66,7 @@ class GAT(NodeModel):
         return 4 * 4 * edges * width * (settings.get("num_layers", 2) - 1)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        h = feature_dropout(inputs["x"], self.input_dropout, self.training)
+        h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
         for depth, conv in enumerate(self.convs):
             out = conv(h, inputs["edge_index"])
             if self.skips:

@@ -53,7 +53,7 @@ class GCN(NodeModel):
         return {**super().prepare(graph, cache), "adj": to_torch(gcn_norm(graph))}
 
     def forward(self, inputs: Inputs) -> Tensor:
-        h = feature_dropout(inputs["x"], self.input_dropout, self.training)
+        h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
         for depth, conv in enumerate(self.convs):
             out = conv(h, inputs["adj"])
             if self.skips:

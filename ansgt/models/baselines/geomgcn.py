@@ -61,7 +61,7 @@ class GeomGCN(NodeModel):
         return {**super().prepare(graph, cache), "divisions": to_torch(blocks), "transposed": transposed}
 
     def forward(self, inputs: Inputs) -> Tensor:
-        h = feature_dropout(inputs["x"], self.input_dropout, self.training)
+        h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
         blocks, transposed = inputs["divisions"], inputs["transposed"]
         for layer in self.layers[:-1]:
             h = layer(h, blocks, transposed).flatten(1).relu()

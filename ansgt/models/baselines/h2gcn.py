@@ -52,7 +52,7 @@ class H2GCN(NodeModel):
         return {**super().prepare(graph, cache), "one_hop": one, "two_hop": two}
 
     def forward(self, inputs: Inputs) -> Tensor:
-        r = self.embed(feature_dropout(inputs["x"], self.input_dropout, self.training)).relu()
+        r = self.embed(feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)).relu()
         rounds = [r]
         for _ in range(self.num_rounds):
             r = torch.cat([propagate(inputs["one_hop"], r), propagate(inputs["two_hop"], r)], dim=1)

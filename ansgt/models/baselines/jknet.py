@@ -49,7 +49,7 @@ class JKNet(NodeModel):
         return GCN.prepare(graph, cache)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        h = feature_dropout(inputs["x"], self.input_dropout, self.training)
+        h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
         outputs = []
         for conv in self.convs:
             h = F.dropout(conv(h, inputs["adj"]).relu(), self.dropout, self.training)

@@ -39,7 +39,7 @@ class MLP(NodeModel):
         self.dropout, self.input_dropout = dropout, input_dropout
 
     def forward(self, inputs: Inputs) -> Tensor:
-        h = self.layers[0](feature_dropout(inputs["x"], self.input_dropout, self.training))
+        h = self.layers[0](feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept))
         for norm, layer in zip(self.norms, self.layers[1:], strict=True):
             h = F.dropout(norm(h).relu(), self.dropout, self.training)
             h = layer(h)

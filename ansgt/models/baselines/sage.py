@@ -68,7 +68,9 @@ class SAGE(NodeModel):
 
     def forward(self, inputs: Inputs) -> Tensor:
         mean, transposed = inputs["mean"], inputs["transposed"]
-        h = self.layers[0](feature_dropout(inputs["x"], self.input_dropout, self.training), mean, transposed)
+        h = self.layers[0](
+            feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept), mean, transposed
+        )
         for norm, layer in zip(self.norms, self.layers[1:], strict=True):
             h = F.dropout(norm(h).relu(), self.dropout, self.training)
             h = layer(h, mean, transposed)
