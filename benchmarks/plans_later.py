@@ -383,6 +383,21 @@ SEVENTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
 """Plan "kinds-7": the number of words as a feature, around the best of results/search/ansgt-size-and-idf.jsonl, and what no
 plan had changed on Citeseer."""
 
+NEARER = {"num_neighbors": 16}
+EIGHTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("citeseer", UNIFORM): [
+        NEARER | {"num_heads": 2},
+        NEARER | {"update_period": 20},
+        NEARER | {"num_heads": 2, "update_period": 20},
+        {"num_neighbors": 32},
+        NEARER | {"num_sampled": 10},
+        NEARER | {"ffn_multiplier": 4.0},
+        NEARER | {"num_heads": 2, "num_global": 0},
+        {"num_neighbors": 12},
+    ],
+}
+"""Plan "kinds-8": the better changes of plan "kinds-7" together."""
+
 
 def calm_trials(count: int) -> list[dict[str, Any]]:
     """Draws from CALM_SPACE, the same for every data set."""

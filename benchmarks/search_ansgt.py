@@ -24,6 +24,7 @@ from benchmarks.plans_first import BATCH, DECAY, FIXED, OWN, REFINE, SCALE, SPAC
 from benchmarks.plans_later import (
     AROUND_CALM,
     CALM_WEBKB,
+    EIGHTH_CHANGES,
     FIFTH_CHANGES,
     FOURTH_CHANGES,
     LARGER_BATCH,
@@ -52,6 +53,7 @@ ON_SHIPPED = {
     "kinds-5": FIFTH_CHANGES,
     "kinds-6": SIXTH_CHANGES,
     "kinds-7": SEVENTH_CHANGES,
+    "kinds-8": EIGHTH_CHANGES,
 }
 """Plans that change the settings shipped at the time."""
 EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}
