@@ -199,6 +199,18 @@ def test_input_dropout_acts_on_entries() -> None:
         layer.train()
 
 
+def test_kept_columns_are_never_dropped() -> None:
+    layer = InputProjection(40, 40, dropout=0.8)
+    layer.num_kept = 3
+    torch.nn.init.eye_(layer.weight)
+    x = torch.rand(20, 40) + 0.1
+    wide = torch.nn.functional.pad(x, (0, 8))
+    for given in (x, x.to_sparse_csr(), wide):
+        out = layer(given)
+        assert torch.equal(out[:, 37:], x[:, 37:])
+        assert (out[:, :37] == 0).float().mean() > 0.6
+
+
 def test_dropout_only_in_training() -> None:
     model, batch = make_model(), make_batch()
     assert torch.equal(model(batch), model(batch))

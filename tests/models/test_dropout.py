@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ansgt.models.baselines.encode import feature_dropout
 from ansgt.models.dropout import Dropout, dropout
 
 
@@ -41,3 +42,13 @@ def test_seed_and_eval() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_keeps_dtype(dtype: torch.dtype) -> None:
     assert dropout(torch.ones(5, dtype=dtype), 0.5).dtype == dtype
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_kept_columns_are_never_dropped(sparse: bool) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(50, 30) * (torch.rand(50, 30) < 0.5)
+    out = feature_dropout(x.to_sparse_csr() if sparse else x, 0.7, True, num_kept=4)
+    dense = out.to_dense() if sparse else out
+    assert torch.equal(dense[:, 26:], x[:, 26:])
+    assert (dense[:, :26] == 0).sum() > (x[:, :26] == 0).sum() + 300

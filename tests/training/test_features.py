@@ -1,0 +1,84 @@
+"""What a model sees of the features: normalisation, the number of words, and that dropout leaves that number alone."""
+
+from typing import Any
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansgt.config import DataConfig, build_config
+from ansgt.graph import Split
+from ansgt.models import MODELS
+from ansgt.storage import DiskCache
+from ansgt.testing import random_graph
+from ansgt.training import build_learner, model_defaults, section_defaults
+from ansgt.training.features import SIZES, prepare_features, size_columns
+
+CPU = torch.device("cpu")
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrays.arrays(np.float32, (6, 130), elements=st.sampled_from([0.0, 0.0, 0.0, 1.0, -2.0])))
+def test_size_columns_count(values: np.ndarray) -> None:
+    counted = [[float(sum(v != 0 for v in row) >= size) for size in SIZES] for row in values]
+    x = torch.from_numpy(values)
+    assert size_columns(x).tolist() == counted
+    assert size_columns(x.to_sparse_csr()).tolist() == counted
+
+
+def test_a_stored_zero_is_no_word() -> None:
+    x = torch.sparse_csr_tensor([0, 2, 2], [0, 1], [0.0, 3.0], size=(2, 4))
+    assert size_columns(x)[:, :2].tolist() == [[1.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("normalize", ["row", "scaled", "none"])
+@pytest.mark.parametrize("sizes", [False, True])
+def test_dense_and_sparse_features_come_out_equal(normalize: str, sizes: bool) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(40, 200) * (torch.rand(40, 200) < 0.03)
+    x[5] = 0.0
+    data = DataConfig(normalize, sizes)
+    out = prepare_features(x, data, CPU)
+    assert out.layout == torch.sparse_csr
+    again = prepare_features(x.to_sparse_csr(), data, CPU)
+    assert torch.allclose(out.to_dense(), again.to_dense(), atol=1e-6)
+    rows = out.to_dense()[:, :200].sum(dim=1)
+    total = {"row": torch.ones(40), "scaled": x.sum(dim=1).mean().expand(40), "none": x.sum(dim=1)}[normalize]
+    assert torch.allclose(rows[x.sum(dim=1) > 0], total[x.sum(dim=1) > 0], atol=1e-5)
+    assert torch.equal(out.to_dense()[:, 200:], size_columns(x) if sizes else torch.zeros(40, 0))
+
+
+def build(model: str, *overrides: str) -> Any:
+    graph = random_graph(60, num_features=16, num_isolated=2)
+    split = Split(torch.arange(30), torch.arange(30, 45), torch.arange(45, 60), name="given", index=0)
+    config = build_config(
+        "graph",
+        model,
+        "given",
+        model_defaults=model_defaults(model),
+        section_defaults=section_defaults(model),
+        overrides=list(overrides),
+    )
+    torch.manual_seed(0)
+    return build_learner(config, graph, split, DiskCache(None))
+
+
+@pytest.mark.parametrize("model", ["ansgt", *MODELS])
+def test_every_model_keeps_the_columns_from_dropout(model: str) -> None:
+    learner = build(model, "size_columns=true")
+    kept = [m.num_kept for m in learner.model.modules() if hasattr(m, "num_kept")]
+    assert kept
+    assert set(kept) == {len(SIZES)}
+    assert np.isfinite(learner.train_epoch(0)["loss"])
+    plain = build(model)
+    assert learner.num_parameters > plain.num_parameters
+    assert {m.num_kept for m in plain.model.modules() if hasattr(m, "num_kept")} == {0}
+
+
+def test_heuristics_do_not_see_the_columns() -> None:
+    with_sizes, without = build("ansgt", "size_columns=true"), build("ansgt")
+    assert torch.equal(with_sizes.source.mixture.Q, without.source.mixture.Q)
+    assert with_sizes.source.builder().x.shape[1] == without.source.builder().x.shape[1] + len(SIZES)
