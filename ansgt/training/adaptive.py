@@ -44,9 +44,12 @@ class AdaptiveLearner:
     def __init__(self, config: RunConfig, graph: Graph, split: Split, cache: DiskCache) -> None:
         self.settings = AdaptiveSettings(**config.settings).check(graph)
         self.device = torch.device(config.device)
-        plain = replace(config.data, size_columns=False)  # appended columns would decide who is similar
-        self.graph = graph.with_features(prepare_features(graph.x, plain, self.device))
-        seen = prepare_features(graph.x, config.data, self.device)
+        seen = plain = prepare_features(graph.x, config.data, self.device)
+        if (
+            config.data.size_columns
+        ):  # heuristics go by the features alone: these columns would decide who is similar
+            plain = prepare_features(graph.x, replace(config.data, size_columns=False), self.device)
+        self.graph = graph.with_features(plain)
         seed = config.seed * 1_000 + split.index
         self.source = SequenceSource(self.graph, self.settings, seed, self.device, cache, seen)
         self.bandit = Exp4P(

@@ -1,10 +1,11 @@
 """What models see of a node's features: normalised, with columns for their number if asked for, dense or CSR."""
 
+import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
 from ansgt.config import DataConfig
-from ansgt.linalg import row_normalize_features
+from ansgt.linalg import row_normalize_features, to_torch
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 19, 24, 30, 38, 48, 60, 75, 94, 118)
 """Steps of `size_columns`: each number up to 8, then a quarter more each time. Fixed, so that a trained model reads
@@ -15,12 +16,9 @@ def prepare_features(x: Tensor, data: DataConfig, device: torch.device, sparse_b
     """Features as `data` asks for, in CSR where few entries are non-zero and the CPU multiplies (a GPU prefers dense)."""
     sizes = size_columns(x) if data.size_columns else None
     x = _normalized(x, data.normalize_features)
-    if device.type != "cpu" or sizes is not None:
-        x = x.to_dense() if x.layout != torch.strided else x
-    if sizes is not None:
-        x = torch.cat([x, sizes], dim=1)
+    x = x if sizes is None else _beside(x, sizes)
     if device.type != "cpu":
-        return x
+        return x.to_dense() if x.layout != torch.strided else x
     if x.layout == torch.strided and x.shape[1] >= 64 and float((x != 0).float().mean()) < sparse_below:
         return x.to_sparse_csr()
     return x
@@ -51,6 +49,15 @@ def _normalized(x: Tensor, normalize: str) -> Tensor:
     mean_sum = float(stored.abs().sum()) / x.shape[0]
     x = row_normalize_features(x)
     return x * mean_sum if normalize == "scaled" else x
+
+
+def _beside(x: Tensor, columns: Tensor) -> Tensor:
+    """[x | columns], sparse if x is."""
+    if x.layout == torch.strided:
+        return torch.cat([x, columns], dim=1)
+    parts = (x.values().numpy(), x.col_indices().numpy(), x.crow_indices().numpy())
+    left = sp.csr_array(parts, shape=tuple(x.shape))
+    return to_torch(sp.csr_array(sp.hstack([left, sp.csr_array(columns.numpy())])))
 
 
 def keep_appended(model: nn.Module, data: DataConfig) -> None:
