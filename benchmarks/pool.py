@@ -23,9 +23,8 @@ def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Pa
     context = multiprocessing.get_context("spawn")
     waiting, finished = context.Queue(), context.Queue()
     waiting.cancel_join_thread()  # tasks nobody took must not keep this process from ending
-    for task in tasks:
+    for task in [*tasks, *[None] * options.workers]:
         waiting.put(task)
-    time.sleep(0.5)
     arguments = (work, waiting, finished, options, deadline)
     workers = [context.Process(target=_worker, args=arguments, daemon=True) for _ in range(options.workers)]
     for worker in workers:
@@ -36,6 +35,8 @@ def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Pa
             try:
                 record = finished.get(timeout=2)
             except queue.Empty:
+                if not any(worker.is_alive() for worker in workers):
+                    break
                 continue
             if record is None:
                 alive -= 1
@@ -55,9 +56,10 @@ def _worker(work: Work, waiting: Any, finished: Any, options: argparse.Namespace
 
     torch.set_num_threads(1)
     while time.time() < deadline:
-        try:
-            task = waiting.get_nowait()
-        except queue.Empty:
+        task = (
+            waiting.get()
+        )  # not get_nowait: that also gives up when another worker is reading at the moment
+        if task is None:
             break
         try:
             finished.put(work(task, options))
