@@ -24,16 +24,11 @@ from benchmarks.plans_first import BATCH, DECAY, FIXED, OWN, REFINE, SCALE, SPAC
 from benchmarks.plans_later import (
     AROUND_CALM,
     CALM_WEBKB,
-    EIGHTH_CHANGES,
-    FIFTH_CHANGES,
-    FOURTH_CHANGES,
     LARGER_BATCH,
-    SEVENTH_CHANGES,
-    SIXTH_CHANGES,
-    THIRD_CHANGES,
     calm_trials,
     kind_trials,
 )
+from benchmarks.plans_on_shipped import ON_SHIPPED
 from benchmarks.pool import run_pool
 
 DATASETS = ("cora", "citeseer", "chameleon", "squirrel", "actor", "texas", "cornell", "wisconsin", "pubmed")
@@ -47,15 +42,6 @@ PLANS: dict[str, list[dict[str, Any]]] = {
     "batch": BATCH,
     "scale": SCALE,
 }
-ON_SHIPPED = {
-    "kinds-3": THIRD_CHANGES,
-    "kinds-4": FOURTH_CHANGES,
-    "kinds-5": FIFTH_CHANGES,
-    "kinds-6": SIXTH_CHANGES,
-    "kinds-7": SEVENTH_CHANGES,
-    "kinds-8": EIGHTH_CHANGES,
-}
-"""Plans that change the settings shipped at the time."""
 EPOCHS = {"texas": 80, "cornell": 80, "wisconsin": 80, "pubmed": 25}
 
 

@@ -27,7 +27,7 @@ def prepare_features(x: Tensor, data: DataConfig, device: torch.device, sparse_b
 def size_columns(x: Tensor) -> Tensor:
     """1 where a node has at least SIZES[k] non-zero features [n, len(SIZES)].
 
-    The number of words says something of its own (on Actor more than any word), and a model that drops features in
+    The number of words says something of its own (on Actor as much as the words do), and a model that drops features in
     training or divides them by their sum cannot see it.
 
     >>> size_columns(torch.tensor([[0.0, 2.0, 1.0], [0.0, 0.0, 0.0]]))[:, :3]

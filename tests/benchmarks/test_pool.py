@@ -1,9 +1,17 @@
 """The pool of benchmarks/ ends at its deadline or with its last worker, and no worker leaves while there is work."""
 
+import argparse
 import json
+import multiprocessing
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
+
+import torch
+
+from benchmarks.pool import _worker
 
 SCRIPT = """
 import argparse, os, sys, time
@@ -22,27 +30,17 @@ def sleeps(task, options):
 def dies(task, options):
     os._exit(9)
 
-def meets(task, options):
-    (FOLDER / f"here-{{task[1]}}").touch()
-    for _ in range(300):
-        if len(list(FOLDER.glob("here-*"))) == options.workers:
-            return {{"number": task[1]}}
-        time.sleep(0.1)
-    raise TimeoutError("the others never came")
-
 if __name__ == "__main__":
     tasks = [("long" * 200, number) for number in range({count})]
-    options = argparse.Namespace(seconds={seconds}, workers={workers})
+    options = argparse.Namespace(seconds={seconds}, workers=1)
     run_pool({work}, tasks, options, FOLDER / "out.jsonl")
 """
 
 
-def run(
-    folder: Path, work: str, count: int, seconds: float, workers: int = 1, timeout: float = 120
-) -> list[dict[str, object]]:
+def run(folder: Path, work: str, count: int, seconds: float, timeout: float = 120) -> list[dict[str, object]]:
     script, root = folder / "script.py", str(Path(__file__).parents[2])
     settings = {"root": root, "folder": str(folder), "work": work}
-    script.write_text(SCRIPT.format(count=count, seconds=seconds, workers=workers, **settings))
+    script.write_text(SCRIPT.format(count=count, seconds=seconds, **settings))
     subprocess.run([sys.executable, str(script)], check=True, timeout=timeout)
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
 
@@ -57,10 +55,24 @@ def test_an_error_leaves_a_line_and_the_others_go_on(tmp_path: Path) -> None:
     assert [line["error"] for line in lines if "error" in line] == ["ValueError: no"]
 
 
-def test_every_worker_gets_a_task(tmp_path: Path) -> None:
-    """A task here is done only when all are being worked on; two readers at once made one of them leave."""
-    lines = run(tmp_path, "meets", 4, 100.0, workers=4)
-    assert sorted(line["number"] for line in lines) == [0, 1, 2, 3]
+def number(task: int, options: argparse.Namespace) -> dict[str, int]:
+    return {"number": task}
+
+
+def test_a_worker_waits_while_another_reads() -> None:
+    """It had left when the queue was being read by somebody else, as if there were no more tasks."""
+    context = multiprocessing.get_context("spawn")
+    waiting, finished = context.Queue(), context.Queue()
+    for task in (3, None):
+        waiting.put(task)
+    waiting._rlock.acquire()  # what a worker in the middle of `get` holds
+    threading.Timer(0.5, waiting._rlock.release).start()
+    threads = torch.get_num_threads()
+    try:
+        _worker(number, waiting, finished, argparse.Namespace(), time.time() + 60)
+    finally:
+        torch.set_num_threads(threads)
+    assert finished.get(timeout=10) == {"number": 3}
 
 
 def test_it_ends_with_its_last_worker(tmp_path: Path) -> None:

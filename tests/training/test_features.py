@@ -1,5 +1,6 @@
 """What a model sees of the features: normalisation, the number of words, and that dropout leaves that number alone."""
 
+import inspect
 from typing import Any
 
 import hypothesis.extra.numpy as arrays
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from ansgt.config import DataConfig, build_config
 from ansgt.graph import Split
-from ansgt.models import MODELS
+from ansgt.models import MODELS, resolve_model
 from ansgt.storage import DiskCache
 from ansgt.testing import random_graph
 from ansgt.training import build_learner, model_defaults, section_defaults
@@ -76,6 +77,28 @@ def test_every_model_keeps_the_columns_from_dropout(model: str) -> None:
     plain = build(model)
     assert learner.num_parameters > plain.num_parameters
     assert {m.num_kept for m in plain.model.modules() if hasattr(m, "num_kept")} == {0}
+
+
+@pytest.mark.parametrize("name", [m for m in MODELS if m not in ("ansgt", "gophormer")])
+def test_no_baseline_drops_the_kept_columns(name: str) -> None:
+    """The gradient at a dropped entry is exactly 0; at a kept one only where the whole row has none."""
+    graph = random_graph(40, num_features=30)
+    cls = resolve_model(name)
+    inputs = cls.prepare(graph, DiskCache(None))
+    known = inspect.signature(cls).parameters
+    rates = {"input_dropout": 0.8} if "input_dropout" in known else {"dropout": 0.5}
+    torch.manual_seed(0)
+    model = cls(30, graph.num_classes, **rates, **cls.graph_settings(graph)).train()
+    for part in model.modules():
+        if hasattr(part, "num_kept"):
+            part.num_kept = 10
+    x = torch.rand(40, 30, requires_grad=True)
+    model({**inputs, "x": x}).square().sum().backward()
+    zero = x.grad == 0
+    alive = ~zero[:, 20:].all(dim=1)
+    assert alive.sum() > 5
+    assert not zero[alive][:, 20:].any()
+    assert zero[alive][:, :20].float().mean() > 0.3
 
 
 def test_heuristics_do_not_see_the_columns() -> None:
