@@ -1,21 +1,24 @@
 """Data sets: a literal table of names, PyG's parsers, raw roots that are never written to, and named splits."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import importlib
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch_geometric.data import Data
 
-from ansgt.datasets import actor, benchmark, custom, heterophilous, ogb, planetoid, webkb, wikipedia
+from ansgt.datasets import custom
+from ansgt.datasets.fields import Fields
 from ansgt.datasets.newman import newman_network
 from ansgt.datasets.raw import built, check_raw, find_raw, is_present
 from ansgt.datasets.splits import GENERATED, generated_split
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph, Split
 from ansgt.storage import default_cache_dir, read_json, write_json
+
+if TYPE_CHECKING:  # PyG is imported by whoever parses raw files, not by every run
+    from torch_geometric.data import Data
 
 __all__ = ["DATASETS", "Dataset", "DatasetSpec", "load", "load_dataset", "load_graph", "statistics"]
 
@@ -28,7 +31,7 @@ class DatasetSpec:
         raw: folder of the raw files under the root; "" for a generated data set.
         pyg_name: the name its PyG class wants.
         files: glob patterns of what is read; those without a leading * must be there.
-        load: (folder laid out like the root, pyg_name) -> Data.
+        load: "module:function" under `ansgt.datasets`, (folder laid out like the root, pyg_name) -> Data or `Fields`.
         variant: which published version this is.
         default_split: the split used when none is named.
         split_files: glob of Geom-GCN's ten split files.
@@ -37,10 +40,16 @@ class DatasetSpec:
     raw: str
     pyg_name: str
     files: tuple[str, ...]
-    load: Callable[[Path, str], Data]
+    load: str
     variant: str
     default_split: str = "uniform-60-20-20"
     split_files: str | None = None
+
+    def parse(self, folder: Path) -> Fields:
+        """What the raw files under `folder` hold; imports their parser."""
+        module, _, name = self.load.partition(":")
+        read = getattr(importlib.import_module(f"ansgt.datasets.{module}"), name)
+        return Fields.of(read(folder, self.pyg_name))
 
 
 _OUT1 = ("out1_graph_edges.txt", "out1_node_feature_label.txt")
@@ -50,10 +59,10 @@ _GEOM = "*_split_0.6_0.2_*.npz"
 def _planetoid(name: str) -> DatasetSpec:
     stem = f"ind.{name.lower()}"
     files = tuple(f"{stem}.{part}" for part in ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"))
-    return DatasetSpec(f"{name}/raw", name, (*files, _GEOM), planetoid.load, "Planetoid", split_files=_GEOM)
+    return DatasetSpec(f"{name}/raw", name, (*files, _GEOM), "planetoid:load", "Planetoid", split_files=_GEOM)
 
 
-def _geom_gcn(raw: str, name: str, load: Callable[[Path, str], Data], variant: str) -> DatasetSpec:
+def _geom_gcn(raw: str, name: str, load: str, variant: str) -> DatasetSpec:
     """PyG counts the ten split files among the raw ones: without them it would want to download."""
     stem = "film" if name == "actor" else name
     splits = tuple(f"{stem}_split_0.6_0.2_{i}.npz" for i in range(10))
@@ -62,7 +71,7 @@ def _geom_gcn(raw: str, name: str, load: Callable[[Path, str], Data], variant: s
 
 def _ogb(name: str) -> DatasetSpec:
     files = ("raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.gz", "raw/num-node-list.csv.gz")
-    return DatasetSpec(name, name, (*files, "split/*/*.csv.gz"), ogb.load, "OGB", default_split="official")
+    return DatasetSpec(name, name, (*files, "split/*/*.csv.gz"), "ogb:load", "OGB", default_split="official")
 
 
 DATASETS: dict[str, DatasetSpec] = {
@@ -70,44 +79,44 @@ DATASETS: dict[str, DatasetSpec] = {
     "citeseer": _planetoid("CiteSeer"),
     "pubmed": _planetoid("PubMed"),
     "chameleon": _geom_gcn(
-        "chameleon/geom_gcn/raw", "chameleon", wikipedia.load, "Geom-GCN, duplicates kept"
+        "chameleon/geom_gcn/raw", "chameleon", "wikipedia:load", "Geom-GCN, duplicates kept"
     ),
-    "squirrel": _geom_gcn("squirrel/geom_gcn/raw", "squirrel", wikipedia.load, "Geom-GCN, duplicates kept"),
-    "actor": _geom_gcn("actor/raw", "actor", actor.load, "Geom-GCN (film)"),
-    "texas": _geom_gcn("texas/raw", "texas", webkb.load, "Geom-GCN"),
+    "squirrel": _geom_gcn("squirrel/geom_gcn/raw", "squirrel", "wikipedia:load", "Geom-GCN, duplicates kept"),
+    "actor": _geom_gcn("actor/raw", "actor", "actor:load", "Geom-GCN (film)"),
+    "texas": _geom_gcn("texas/raw", "texas", "webkb:load", "Geom-GCN"),
     "cornell": _geom_gcn(
-        "cornell/raw", "cornell", webkb.load, "Geom-GCN as published (Texas's features and labels)"
+        "cornell/raw", "cornell", "webkb:load", "Geom-GCN as published (Texas's features and labels)"
     ),
     "cornell-corrected": _geom_gcn(
         "cornell_2022/cornell/raw",
         "cornell",
-        webkb.load_corrected,
+        "webkb:load_corrected",
         "corrected 2022 (own features and labels)",
     ),
-    "wisconsin": _geom_gcn("wisconsin/raw", "wisconsin", webkb.load, "Geom-GCN"),
+    "wisconsin": _geom_gcn("wisconsin/raw", "wisconsin", "webkb:load", "Geom-GCN"),
     "photo": DatasetSpec(
-        "Photo/raw", "Photo", ("amazon_electronics_photo.npz",), benchmark.load_amazon, "Amazon"
+        "Photo/raw", "Photo", ("amazon_electronics_photo.npz",), "benchmark:load_amazon", "Amazon"
     ),
     "computers": DatasetSpec(
-        "Computers/raw", "Computers", ("amazon_electronics_computers.npz",), benchmark.load_amazon, "Amazon"
+        "Computers/raw", "Computers", ("amazon_electronics_computers.npz",), "benchmark:load_amazon", "Amazon"
     ),
-    "cs": DatasetSpec("CS/raw", "CS", ("ms_academic_cs.npz",), benchmark.load_coauthor, "Coauthor"),
+    "cs": DatasetSpec("CS/raw", "CS", ("ms_academic_cs.npz",), "benchmark:load_coauthor", "Coauthor"),
     "physics": DatasetSpec(
-        "Physics/raw", "Physics", ("ms_academic_phy.npz",), benchmark.load_coauthor, "Coauthor"
+        "Physics/raw", "Physics", ("ms_academic_phy.npz",), "benchmark:load_coauthor", "Coauthor"
     ),
-    "dblp": DatasetSpec("dblp/raw", "DBLP", ("dblp.npz",), benchmark.load_citation, "CitationFull"),
+    "dblp": DatasetSpec("dblp/raw", "DBLP", ("dblp.npz",), "benchmark:load_citation", "CitationFull"),
     "facebook": DatasetSpec(
         "facebook_pagepage/raw",
         "facebook_pagepage",
         ("facebook_pagepage.npz",),
-        benchmark.load_facebook,
+        "benchmark:load_facebook",
         "MUSAE, 4714 binary features",
     ),
     "minesweeper": DatasetSpec(
         "minesweeper/raw",
         "Minesweeper",
         ("minesweeper.npz",),
-        heterophilous.load,
+        "heterophilous:load",
         "Platonov et al. 2023",
         default_split="official",
     ),
@@ -115,13 +124,13 @@ DATASETS: dict[str, DatasetSpec] = {
         "tolokers/raw",
         "Tolokers",
         ("tolokers.npz",),
-        heterophilous.load,
+        "heterophilous:load",
         "Platonov et al. 2023",
         default_split="official",
     ),
     "ogbn-arxiv": _ogb("ogbn_arxiv"),
     "ogbn-products": _ogb("ogbn_products"),
-    "newman": DatasetSpec("", "newman", (), lambda *_: newman_network(), "generated, homophily 0.75"),
+    "newman": DatasetSpec("", "newman", (), "", "generated, homophily 0.75"),
 }
 """Every known name. `newman-0.25` is a Newman network with homophily 0.25; a path is a user's own graph."""
 
@@ -190,9 +199,9 @@ def load(
     if download and not is_present(root, spec.raw, spec.files):
         root = _download(name, spec, cache)
     folder = _processed(name, root, cache, allow_changed)
-    data = spec.load(folder, spec.pyg_name)
-    graph = Graph.from_data(data, name=name)
-    return Dataset(name, spec.variant, graph, spec.default_split, _stored_splits(spec, data, folder))
+    fields = _stored_fields(spec, folder)
+    graph = Graph.from_data(fields, name=name)
+    return Dataset(name, spec.variant, graph, spec.default_split, _stored_splits(spec, fields, folder))
 
 
 def load_graph(name: str, root: Path | str = "data", **options: Any) -> Graph:
@@ -208,11 +217,13 @@ def load_dataset(
     index: int = 0,
     seed: int = 0,
     **options: Any,
-) -> Data:
+) -> "Data":
     """A PyG `Data` with one-dimensional `train_mask`, `val_mask` and `test_mask` of the named split."""
+    from torch_geometric.data import Data
+
     dataset = load(name, root, **options)
     chosen = dataset.split(split, index, seed)
-    data = dataset.graph.data.clone()
+    data = Data(**Fields.of(dataset.graph.data).as_dict())
     for part in ("train", "val", "test"):
         mask = torch.zeros(dataset.graph.num_nodes, dtype=torch.bool)
         mask[getattr(chosen, part)] = True
@@ -275,7 +286,17 @@ def _processed(name: str, root: Path, cache: Path, allow_changed: bool) -> Path:
     files = find_raw(root, spec.raw, spec.files, name)
     key = check_raw(root, files, allow_changed)
     target = cache / "datasets" / f"{name}-{key}"
-    return built(root, files, target, lambda folder: spec.load(folder, spec.pyg_name))
+    return built(root, files, target, lambda folder: _stored_fields(spec, folder))
+
+
+def _stored_fields(spec: DatasetSpec, folder: Path) -> Fields:
+    """The fields in a folder of the cache, parsed the first time."""
+    path = folder / "fields.safetensors"
+    stored = Fields.read(path)
+    if stored is None:
+        stored = spec.parse(folder)
+        stored.write(path)
+    return stored
 
 
 def _download(name: str, spec: DatasetSpec, cache: Path) -> Path:
@@ -283,24 +304,24 @@ def _download(name: str, spec: DatasetSpec, cache: Path) -> Path:
 
     What PyG fetched is checked like any other root before it counts (`_processed`).
     """
-    if spec.load in (webkb.load_corrected, benchmark.load_facebook, ogb.load):
+    if spec.load in ("webkb:load_corrected", "benchmark:load_facebook", "ogb:load"):
         raise InputError(
             f"PyG cannot fetch data set '{name}' in this variant; put its raw files under --root."
         )
     target = cache / "downloads"
     try:
-        spec.load(target, spec.pyg_name)
+        spec.parse(target)
     except (OSError, RuntimeError) as error:  # URLError is an OSError
         raise InputError(f"Data set '{name}' could not be downloaded: {error}.") from None
     return target
 
 
-def _stored_splits(spec: DatasetSpec, data: Data, folder: Path) -> dict[str, list[Split]]:
+def _stored_splits(spec: DatasetSpec, data: Fields, folder: Path) -> dict[str, list[Split]]:
     stored: dict[str, list[Split]] = {}
     if spec.split_files is not None:
         paths = sorted((folder / spec.raw).glob(spec.split_files))
         stored["geom-gcn"] = [_read_geom_gcn(path, index) for index, path in enumerate(paths)]
-    if spec.load is planetoid.load:
+    if spec.load == "planetoid:load":
         stored["public"] = _from_masks(data, "public")
     if spec.default_split == "official":
         stored["official"] = _from_masks(data, "official")
@@ -313,8 +334,9 @@ def _read_geom_gcn(path: Path, index: int) -> Split:
     return Split.from_masks(parts[0], parts[1], parts[2], "geom-gcn", index)
 
 
-def _from_masks(data: Data, name: str) -> list[Split]:
-    train, val, test = (data[f"{part}_mask"] for part in ("train", "val", "test"))
+def _from_masks(data: Fields, name: str) -> list[Split]:
+    masks = data.as_dict()
+    train, val, test = (masks[f"{part}_mask"] for part in ("train", "val", "test"))
     if train.ndim == 1:
         train, val, test = train[:, None], val[:, None], test[:, None]
     columns = range(train.shape[1])
@@ -325,12 +347,10 @@ def _load_custom(path: Path) -> Dataset:
     data = custom.load(path)
     graph = Graph.from_data(data, name=path.stem)
     names = ("train_mask", "val_mask", "test_mask")
-    given = [name for name in names if getattr(data, name, None) is not None]
-    if set(given) == {
-        "train_mask",
-        "val_mask",
-    }:  # a graph whose other labels are unknown has nothing to test on
-        data.test_mask = torch.zeros_like(data.train_mask)
+    masks = data.as_dict()
+    given = [name for name in names if name in masks]
+    if given == ["train_mask", "val_mask"]:  # a graph whose other labels are unknown has nothing to test on
+        data = replace(data, test_mask=torch.zeros_like(masks["train_mask"]))
         given = list(names)
     elif given and len(given) < 3:
         raise InputError(

@@ -3,15 +3,14 @@
 import pickle
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch_geometric.data import Data
-from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-from torch_geometric.data.storage import GlobalStorage
 
+from ansgt.datasets.fields import Fields
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.storage import write_npz
@@ -22,16 +21,16 @@ SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
 """In place of `x`: a CSR matrix in four arrays."""
 
 
-def load(path: Path) -> Data:
+def load(path: Path) -> Fields:
     """Reads `x` [n, p], `edge_index` [2, E], `y` [n] (-1: unknown) and, where given, the three masks [n]."""
     if not path.is_file():
         raise InputError(f"The graph file {path} does not exist.")
-    data = _from_npz(path) if path.suffix == ".npz" else _from_torch(path)
+    data = Fields.of(_from_npz(path) if path.suffix == ".npz" else _from_torch(path))
     for key in REQUIRED:
-        if getattr(data, key, None) is None:
+        if getattr(data, key) is None:
             raise InputError(f"The graph file {path} has no field '{key}'; needed are {', '.join(REQUIRED)}.")
     for key in OPTIONAL:
-        mask = getattr(data, key, None)
+        mask = getattr(data, key)
         if mask is not None and (mask.ndim != 1 or len(mask) != len(data.x)):
             raise InputError(
                 f"Field '{key}' of {path} must have shape [{len(data.x)}], not {list(mask.shape)}."
@@ -55,7 +54,7 @@ def write_graph(path: Path, graph: Graph, split: Split | None = None) -> None:
     write_npz(path, **arrays, edge_index=edges, y=graph.y.numpy())
 
 
-def _from_npz(path: Path) -> Data:
+def _from_npz(path: Path) -> Any:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             known = [key for key in REQUIRED + OPTIONAL if key in arrays.files]
@@ -68,10 +67,14 @@ def _from_npz(path: Path) -> Data:
         raise InputError(f"Cannot read the graph file {path}: {error}.") from None
     for key in set(OPTIONAL) & set(values):
         values[key] = values[key].bool()
-    return Data(**values)
+    return SimpleNamespace(**values)
 
 
-def _from_torch(path: Path) -> Data:
+def _from_torch(path: Path) -> Any:
+    from torch_geometric.data import Data
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
+
     try:
         with torch.serialization.safe_globals([DataEdgeAttr, DataTensorAttr, GlobalStorage]):
             data = torch.load(path, map_location="cpu", weights_only=True)

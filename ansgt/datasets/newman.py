@@ -1,10 +1,14 @@
 """The Newman network of the paper's motivation (section 4, appendix A): generated, no files needed."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
-from torch_geometric.data import Data
 
 from ansgt.errors import InputError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 def newman_network(
@@ -16,7 +20,7 @@ def newman_network(
     features_per_class: int = 50,
     mean_own_features: float = 12.0,
     mean_other_features: float = 4.0,
-) -> Data:
+) -> "Data":
     """Appendix A: 128 nodes in 4 classes, z_in + z_out = 16, 200 binary attributes with h_in = 12 and h_out = 4.
 
     A node has on average z_in = homophily * 16 neighbours in its own class (31 partners) and z_out in the others
@@ -26,6 +30,8 @@ def newman_network(
     >>> newman_network(seed=1)
     Data(x=[128, 200], edge_index=[2, ...], y=[128])
     """
+    from torch_geometric.data import Data
+
     if not 0.0 <= homophily <= 1.0:
         raise InputError(f"The homophily of a Newman network must be in [0, 1], not {homophily}.")
     rng = np.random.RandomState(

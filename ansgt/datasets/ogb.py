@@ -1,29 +1,23 @@
 """ogbn-arxiv and ogbn-products from OGB's raw CSV layout, official split included.
 
 `ogb` 1.3.6 cannot load them with torch >= 2.6 (it calls `torch.load` without `weights_only`), so the files are read
-here; the arrays are cached, so the slow CSV is parsed once.
+here, once: the slow CSV ends as `Fields` in the cache.
 """
 
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch_geometric.data import Data
 
+from ansgt.datasets.fields import Fields
 from ansgt.errors import InputError
-from ansgt.storage import write_npz
 
 PARTS = {"train": "train.csv.gz", "val": "valid.csv.gz", "test": "test.csv.gz"}
 
 
-def load(folder: Path, name: str) -> Data:
+def load(folder: Path, name: str) -> Fields:
     """Reads `<name>/raw/*.csv.gz` and `<name>/split/<kind>/*.csv.gz`; masks are the official split."""
-    cached = folder / name / "arrays.npz"
-    if not cached.exists():
-        write_npz(cached, **_parse(folder / name))
-    with np.load(cached, allow_pickle=False) as arrays:
-        values = {key: torch.from_numpy(arrays[key]) for key in arrays.files}
-    return Data(**values)
+    return Fields(**{key: torch.from_numpy(array) for key, array in _parse(folder / name).items()})
 
 
 def _parse(folder: Path) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from ansgt.config import RunConfig
 from ansgt.errors import InputError
@@ -91,19 +92,17 @@ class ScheduledAdamW:
         self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad and p.numel()}
         device = next(iter(self.parameters.values())).device
         self.lr = torch.tensor(schedule.peak, dtype=torch.float32, device=device)
-        groups = _groups(model, schedule.peak, weight_decay)
-        for group in groups:
-            group["lr"] = self.lr
-        self._adamw = torch.optim.AdamW(
-            groups, lr=self.lr, betas=betas, eps=eps, fused=True, capturable=device.type == "cuda"
-        )
-        for parameter in self.parameters.values():
-            self._adamw.state[parameter] = {
+        self._groups = _groups(model, schedule.peak, weight_decay)
+        self.betas, self.eps = betas, eps
+        self._state = {
+            parameter: {
                 "step": torch.zeros((), dtype=torch.float32, device=device),
                 "exp_avg": torch.zeros_like(parameter),
                 "exp_avg_sq": torch.zeros_like(parameter),
             }
-        self._steps = [self._adamw.state[p]["step"] for p in self.parameters.values()]
+            for parameter in self.parameters.values()
+        }
+        self._steps = [self._state[p]["step"] for p in self.parameters.values()]
 
     @property
     def num_updates(self) -> int:
@@ -120,14 +119,36 @@ class ScheduledAdamW:
         self.lr.copy_(self.schedule.value(self._steps[0] + 1))
         if self.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.parameters.values(), self.clip_norm)
-        self._adamw.step()
+        for group in self._groups:
+            self._update([p for p in group["params"] if p.grad is not None], group["weight_decay"])
+
+    def _update(self, parameters: list[nn.Parameter], weight_decay: float) -> None:
+        """The function behind `torch.optim.AdamW`; the class itself would import `torch._dynamo`, which takes seconds."""
+        states = [self._state[p] for p in parameters]
+        adamw(
+            parameters,  # type: ignore[arg-type]
+            [p.grad for p in parameters],  # type: ignore[misc]
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
+            [],
+            [state["step"] for state in states],
+            fused=True,
+            capturable=self.lr.is_cuda,
+            amsgrad=False,
+            lr=self.lr,  # type: ignore[arg-type]
+            weight_decay=weight_decay,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            eps=self.eps,
+            maximize=False,
+        )
 
     def state_dict(self) -> dict[str, Tensor]:
         """Flat named tensors, copies: the update count and both moments of every parameter."""
         state = {"step": self._steps[0].clone()}
         for name, parameter in self.parameters.items():
             for moment in ("exp_avg", "exp_avg_sq"):
-                state[f"{moment}.{name}"] = self._adamw.state[parameter][moment].clone()
+                state[f"{moment}.{name}"] = self._state[parameter][moment].clone()
         return state
 
     @torch.no_grad()
@@ -141,7 +162,7 @@ class ScheduledAdamW:
             step.copy_(state["step"])
         for name, parameter in self.parameters.items():
             for moment in ("exp_avg", "exp_avg_sq"):
-                self._adamw.state[parameter][moment].copy_(state[f"{moment}.{name}"])
+                self._state[parameter][moment].copy_(state[f"{moment}.{name}"])
 
 
 def scheduled_adamw(config: RunConfig, model: nn.Module, num_centres: int, batch_size: int) -> ScheduledAdamW:
