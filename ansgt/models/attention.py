@@ -1,8 +1,9 @@
 """Multi-head attention over short sequences with an additive bias (sections 3.2 and 5.2), and that bias.
 
 A sequence has at most a few dozen tokens, so the attention matrix is small: what costs is the number of passes over
-it, not its size. Three ways to compute the same function are kept: "plain" (matrix products and a softmax), "sdpa"
-(`scaled_dot_product_attention`) and, on CUDA alone, "triton" (one kernel that never writes the matrix out).
+it, not its size. Ways to compute the same function: "plain" (matrix products and a softmax), "sdpa"
+(`scaled_dot_product_attention`) and, on CUDA alone, "triton" (one kernel that never writes the matrix out) and "fused"
+(whole layers as a few kernels, `triton_stack.py`).
 """
 
 import math
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from ansgt.errors import InputError, unknown_name
 from ansgt.models.dropout import dropout as drop
 
-Kernel = Literal["auto", "plain", "sdpa", "triton"]
+Kernel = Literal["auto", "plain", "sdpa", "triton", "fused"]
 FUSED_LENGTH = 64
 """Longest sequence that the Triton kernel holds on chip."""
 
@@ -48,7 +49,7 @@ FusedKernel = Callable[[Tensor, Tensor, int, float], Tensor]
 
 def _load_fused(kernel: Kernel, width: int) -> FusedKernel | None:
     """The Triton kernel where it is asked for, or where "auto" may take it: on CUDA, heads of 16 to 128 channels."""
-    if kernel not in ("auto", "triton"):
+    if kernel not in ("auto", "triton", "fused"):
         return None
     if kernel == "auto" and not (torch.cuda.is_available() and width in (16, 32, 64, 128)):
         return None
@@ -58,7 +59,7 @@ def _load_fused(kernel: Kernel, width: int) -> FusedKernel | None:
         if kernel == "auto":
             return None
         raise InputError(
-            f"attention='triton' needs the package triton, which is not there ({error})."
+            f"attention={kernel!r} needs the package triton, which is not there ({error})."
         ) from None
     return short_attention
 
@@ -70,8 +71,8 @@ class MultiHeadAttention(nn.Module):
         hidden_channels: d.
         num_heads: heads; must divide d.
         dropout: on the attention weights, in training.
-        attention: how it is computed: "plain", "sdpa", (CUDA alone) "triton", or "auto": triton on CUDA where it can
-            be used, else plain (docs/gpu.md has the measurements).
+        attention: how it is computed: "plain", "sdpa", (CUDA alone) "triton" or "fused", or "auto": the last that can
+            be used on CUDA, else plain (docs/gpu.md has the measurements).
     """
 
     def __init__(
@@ -118,6 +119,10 @@ class MultiHeadAttention(nn.Module):
             out = out.transpose(1, 2).flatten(2)
         scores = centre_significance(query, key, value, bias) if significance else None
         return self.out_proj(out), scores
+
+    @property
+    def has_triton(self) -> bool:
+        return self._fused is not None
 
     def _takes_fused(self, h: Tensor) -> bool:
         """Always if asked for by name (it then says what it cannot do); "auto" wherever it is the faster one."""

@@ -1,11 +1,16 @@
 """The pre-LN transformer of section 5.2: H' = MHA(LN(H)) + H, then H = FFN(LN(H')) + H'."""
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import AttentionBias, Kernel, MultiHeadAttention
+from ansgt.models.attention import FUSED_LENGTH, AttentionBias, Kernel, MultiHeadAttention
 from ansgt.models.dropout import Dropout
+
+FUSED_WIDTHS = (64, 128, 256)
+"""Widths d for which a program of the fused layers holds its rows on chip."""
 
 
 class TransformerLayer(nn.Module):
@@ -105,6 +110,9 @@ class Transformer(nn.Module):
             z_c [B, d], and s [B, T] or None.
         """
         last = len(self.layers) - 1
+        if not significance and self._takes_fused(h):
+            bias = self.biases[0](proximity, key_bias, self.num_global, centre_only=last == 0)
+            return self.norm(self._fused_layers(h, bias)), None
         scores, bias = [], None
         for number, layer in enumerate(self.layers):
             centre_only = number == last
@@ -115,3 +123,46 @@ class Transformer(nn.Module):
             h, s = layer(h, bias, centre_only=centre_only, significance=significance)
             scores.append(s)
         return self.norm(h[:, 0]), torch.stack(scores).mean(dim=0) if significance else None
+
+    def _takes_fused(self, h: Tensor) -> bool:
+        """Whether the layers run as a few kernels: if asked for by name, or by "auto" in half precision on CUDA."""
+        first, width = self.layers[0], h.shape[-1]
+        heads, inner = first.attention.num_heads, first.ffn[0].out_features
+        fits = len(self.biases) == 1 and h.shape[1] <= FUSED_LENGTH
+        fits = fits and width in FUSED_WIDTHS and inner % min(FUSED_WIDTHS) == 0 and width // heads >= 16
+        if first.attention.attention == "fused":
+            if not fits:
+                raise InputError(
+                    f"attention='fused' takes at most {FUSED_LENGTH} tokens, hidden_channels of "
+                    f"{', '.join(map(str, FUSED_WIDTHS))}, heads of 16 channels and more, an FFN whose width is a "
+                    f"multiple of {min(FUSED_WIDTHS)}, and one bias for all layers."
+                )
+            return True
+        wanted = first.attention.attention == "auto" and first.attention.has_triton
+        return wanted and fits and h.is_cuda and torch.is_autocast_enabled("cuda")
+
+    def _fused_layers(self, h: Tensor, bias: Tensor) -> Tensor:
+        from ansgt.models.triton_stack import fused_layers
+
+        first = self.layers[0]
+        rates = (first.dropout.rate, first.attention.dropout) if self.training else (0.0, 0.0)
+        half = torch.is_autocast_enabled(h.device.type)
+        dtype = torch.get_autocast_dtype(h.device.type) if half else torch.float32
+        heads = first.attention.num_heads
+        return fused_layers(h.float(), bias, layer_parameters(self.layers), heads, *rates, dtype)
+
+
+def layer_parameters(layers: Iterable[TransformerLayer]) -> list[Tensor]:
+    """Every layer's parameters, in the order in which `triton_stack` takes them: four matrices, then the vectors."""
+    parameters: list[Tensor] = []
+    for layer in layers:
+        projection, out, up, down = (
+            layer.attention.in_proj,
+            layer.attention.out_proj,
+            layer.ffn[0],
+            layer.ffn[3],
+        )
+        parameters += [projection.weight, out.weight, up.weight, down.weight]
+        parameters += [layer.norm1.weight, layer.norm1.bias, projection.bias, out.bias]
+        parameters += [layer.norm2.weight, layer.norm2.bias, up.bias, down.bias]
+    return parameters

@@ -12,6 +12,7 @@ Check and time it: `python benchmarks/device_attention.py`.
 """
 
 import math
+from typing import Any
 
 import torch
 import triton
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from ansgt.errors import InputError
 from ansgt.models.attention import FUSED_LENGTH
+from ansgt.models.triton_dropout import keep_scale
 
 
 @triton.jit
@@ -29,10 +31,12 @@ def _tile(base, row, column, height, stride):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _probabilities(query, key, bias, program, row, length, scale, PRECISION: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Softmax of scaled logits plus bias [BLOCK, BLOCK], float32; columns beyond T are 0."""
-    inside = (row[:, None] < length) & (row[None, :] < length)
-    places = (program * length + row[:, None]) * length + row[None, :]
+def _probabilities(  # type: ignore[no-untyped-def]
+    query, key, bias, first, query_row, row, queries, length, scale, PRECISION: tl.constexpr
+):
+    """Softmax of scaled logits plus bias [QUERIES, BLOCK], float32; columns beyond T are 0."""
+    inside = (query_row[:, None] < queries) & (row[None, :] < length)
+    places = first + query_row[:, None] * length + row[None, :]
     logits = tl.dot(query, tl.trans(key), input_precision=PRECISION) * scale
     logits += tl.load(bias + places, mask=inside, other=0.0).to(tl.float32)
     logits = tl.where(row[None, :] < length, logits, -float("inf"))
@@ -41,113 +45,169 @@ def _probabilities(query, key, bias, program, row, length, scale, PRECISION: tl.
 
 
 @triton.jit
-def _keep(seed, program, row, rate, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _keep(  # type: ignore[no-untyped-def]
+    seed, site, program, query_row, row, rate, QUERIES: tl.constexpr, BLOCK: tl.constexpr
+):
     """0 or 1 / (1 - rate) for every pair; the same numbers forward and backward."""
-    number = (program * BLOCK + row[:, None]) * BLOCK + row[None, :]
-    return tl.where(tl.rand(tl.load(seed), number) >= rate, 1.0 / (1.0 - rate), 0.0)
+    return keep_scale(seed, site, (program * QUERIES + query_row[:, None]) * BLOCK + row[None, :], rate)
 
 
 @triton.jit
-def _forward_kernel(  # type: ignore[no-untyped-def]
+def attend_kernel(  # type: ignore[no-untyped-def]
     qkv,
     bias,
     out,
     seed,
+    site,
     length,
+    queries,
+    bias_rows,
     scale,
     rate,
+    out_stride,
     HEADS: tl.constexpr,
     WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
+    QUERIES: tl.constexpr,
     DROPOUT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
+    """The first `queries` tokens of a sequence attend; their outputs are rows sequence * queries + i of `out`."""
     program = tl.program_id(0)
     sequence, head = program // HEADS, program % HEADS
-    row, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
+    query_row, row, column = tl.arange(0, QUERIES), tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     channels: tl.constexpr = HEADS * WIDTH
     base = qkv + sequence * length * 3 * channels + head * WIDTH
-    query = _tile(base, row, column, length, 3 * channels)
+    query = _tile(base, query_row, column, queries, 3 * channels)
     key = _tile(base + channels, row, column, length, 3 * channels)
     value = _tile(base + 2 * channels, row, column, length, 3 * channels)
-    weights = _probabilities(query, key, bias, program, row, length, scale, PRECISION)
+    pairs = program * bias_rows * length
+    weights = _probabilities(query, key, bias, pairs, query_row, row, queries, length, scale, PRECISION)
     if DROPOUT:
-        weights *= _keep(seed, program, row, rate, BLOCK)
+        weights *= _keep(seed, site, program, query_row, row, rate, QUERIES, BLOCK)
     result = tl.dot(weights.to(value.dtype), value, input_precision=PRECISION)
-    target = out + sequence * length * channels + head * WIDTH + row[:, None] * channels + column[None, :]
-    tl.store(target, result.to(out.dtype.element_ty), mask=row[:, None] < length)
+    first = out + sequence * queries * out_stride + head * WIDTH
+    target = first + query_row[:, None] * out_stride + column[None, :]
+    tl.store(target, result.to(out.dtype.element_ty), mask=query_row[:, None] < queries)
 
 
 @triton.jit
-def _backward_kernel(  # type: ignore[no-untyped-def]
+def attend_backward_kernel(  # type: ignore[no-untyped-def]
     qkv,
     bias,
     seed,
+    site,
     grad_out,
     grad_qkv,
     grad_bias,
     length,
+    queries,
+    bias_rows,
     scale,
     rate,
+    grad_stride,
     HEADS: tl.constexpr,
     WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
+    QUERIES: tl.constexpr,
     DROPOUT: tl.constexpr,
+    ADD: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
+    """dQ, dK, dV (rows of `grad_stride`) and the bias's gradient, added to what is there if `ADD`."""
     program = tl.program_id(0)
     sequence, head = program // HEADS, program % HEADS
-    row, column = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
+    query_row, row, column = tl.arange(0, QUERIES), tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     channels: tl.constexpr = HEADS * WIDTH
-    start = sequence * length * 3 * channels + head * WIDTH
-    base = qkv + start
-    query = _tile(base, row, column, length, 3 * channels)
+    base = qkv + sequence * length * 3 * channels + head * WIDTH
+    query = _tile(base, query_row, column, queries, 3 * channels)
     key = _tile(base + channels, row, column, length, 3 * channels)
     value = _tile(base + 2 * channels, row, column, length, 3 * channels)
-    grad = _tile(grad_out + sequence * length * channels + head * WIDTH, row, column, length, channels)
-    weights = _probabilities(query, key, bias, program, row, length, scale, PRECISION)
+    pairs = program * bias_rows * length
+    grad = _tile(
+        grad_out + sequence * queries * channels + head * WIDTH, query_row, column, queries, channels
+    )
+    weights = _probabilities(query, key, bias, pairs, query_row, row, queries, length, scale, PRECISION)
     grad_weights = tl.dot(grad, tl.trans(value), input_precision=PRECISION)
     dropped = weights
     if DROPOUT:
-        keep = _keep(seed, program, row, rate, BLOCK)
+        keep = _keep(seed, site, program, query_row, row, rate, QUERIES, BLOCK)
         dropped = weights * keep
         grad_weights *= keep
     grad_logits = weights * (grad_weights - tl.sum(grad_weights * weights, axis=1)[:, None])
 
-    inside = (row[:, None] < length) & (row[None, :] < length)
-    places = (program * length + row[:, None]) * length + row[None, :]
-    tl.store(grad_bias + places, grad_logits.to(grad_bias.dtype.element_ty), mask=inside)
+    inside = (query_row[:, None] < queries) & (row[None, :] < length)
+    places = grad_bias + pairs + query_row[:, None] * length + row[None, :]
+    if ADD:
+        grad_pairs = grad_logits + tl.load(places, mask=inside, other=0.0).to(tl.float32)
+    else:
+        grad_pairs = grad_logits
+    tl.store(places, grad_pairs.to(grad_bias.dtype.element_ty), mask=inside)
     small = grad_logits.to(query.dtype)
     grad_query = tl.dot(small, key, input_precision=PRECISION) * scale
     grad_key = tl.dot(tl.trans(small), query, input_precision=PRECISION) * scale
     grad_value = tl.dot(tl.trans(dropped.to(grad.dtype)), grad, input_precision=PRECISION)
-    target = grad_qkv + start + row[:, None] * 3 * channels + column[None, :]
+    first = grad_qkv + sequence * length * grad_stride + head * WIDTH
+    target = first + row[:, None] * grad_stride + column[None, :]
     kind = grad_qkv.dtype.element_ty
-    tl.store(target, grad_query.to(kind), mask=row[:, None] < length)
+    silent = (row[:, None] >= queries) & (
+        row[:, None] < length
+    )  # tokens that asked nothing: a gradient of zero
+    tl.store(target, tl.zeros([BLOCK, WIDTH], kind), mask=silent)
+    target_query = first + query_row[:, None] * grad_stride + column[None, :]
+    tl.store(target_query, grad_query.to(kind), mask=query_row[:, None] < queries)
     tl.store(target + channels, grad_key.to(kind), mask=row[:, None] < length)
     tl.store(target + 2 * channels, grad_value.to(kind), mask=row[:, None] < length)
 
 
-def _settings(qkv: Tensor, num_heads: int, rate: float) -> dict[str, object]:
-    length, width = qkv.shape[1], qkv.shape[2] // 3 // num_heads
+def attention_settings(
+    length: int,
+    channels: int,
+    num_heads: int,
+    rate: float,
+    dtype: torch.dtype,
+    queries: int | None = None,
+    bias_rows: int | None = None,
+) -> dict[str, Any]:
+    """Sizes and constants of both kernels; by default all tokens ask, and the bias has a row for each."""
+    queries = length if queries is None else queries
+    width, block = channels // num_heads, max(16, triton.next_power_of_2(length))
     return {
         "length": length,
+        "queries": queries,
+        "bias_rows": length if bias_rows is None else bias_rows,
         "scale": 1.0 / math.sqrt(width),
         "rate": rate,
         "HEADS": num_heads,
         "WIDTH": width,
-        "BLOCK": max(16, triton.next_power_of_2(length)),
+        "BLOCK": block,
+        "QUERIES": 16 if queries == 1 else block,
         "DROPOUT": rate > 0.0,
-        "PRECISION": "ieee" if qkv.dtype == torch.float32 else "tf32",
+        "PRECISION": precision(dtype),
         "num_warps": 1 if length <= 32 else 4,
     }
+
+
+def precision(dtype: torch.dtype) -> str:
+    """How Triton multiplies: exactly in float32; in half precision the word has no effect."""
+    return "ieee" if dtype == torch.float32 else "tf32"
+
+
+def new_seed(rate: float, device: torch.device) -> Tensor:
+    """A seed for `keep_scale` from the device's generator: inside a captured graph it advances with every replay."""
+    return (
+        torch.randint(0, 2**62, (1,), device=device)
+        if rate
+        else torch.zeros(1, dtype=torch.int64, device=device)
+    )
 
 
 @torch.library.custom_op("ansgt::short_attention", mutates_args=())
 def _short_attention(qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float) -> Tensor:
     qkv, bias = qkv.contiguous(), bias.contiguous()
     out = torch.empty((*qkv.shape[:2], qkv.shape[2] // 3), dtype=qkv.dtype, device=qkv.device)
-    _forward_kernel[(qkv.shape[0] * num_heads,)](qkv, bias, out, seed, **_settings(qkv, num_heads, rate))
+    settings = attention_settings(qkv.shape[1], out.shape[2], num_heads, rate, qkv.dtype)
+    attend_kernel[(qkv.shape[0] * num_heads,)](qkv, bias, out, seed, 0, out_stride=out.shape[2], **settings)
     return out
 
 
@@ -162,8 +222,10 @@ def _short_attention_backward(
 ) -> tuple[Tensor, Tensor]:
     qkv, bias, grad = qkv.contiguous(), bias.contiguous(), grad.contiguous()
     grad_qkv, grad_bias = torch.empty_like(qkv), torch.empty_like(bias)
-    settings = _settings(qkv, num_heads, rate)
-    _backward_kernel[(qkv.shape[0] * num_heads,)](qkv, bias, seed, grad, grad_qkv, grad_bias, **settings)
+    settings = attention_settings(qkv.shape[1], qkv.shape[2] // 3, num_heads, rate, qkv.dtype)
+    attend_backward_kernel[(qkv.shape[0] * num_heads,)](
+        qkv, bias, seed, 0, grad, grad_qkv, grad_bias, grad_stride=qkv.shape[2], ADD=False, **settings
+    )
     return grad_qkv, grad_bias
 
 
@@ -201,9 +263,5 @@ def short_attention(qkv: Tensor, bias: Tensor, num_heads: int, dropout: float = 
     """
     if qkv.shape[1] > FUSED_LENGTH:
         raise InputError(f"attention='triton' takes at most {FUSED_LENGTH} tokens, not {qkv.shape[1]}.")
-    seed = (
-        torch.randint(0, 2**31 - 1, (1,), device=qkv.device)
-        if dropout
-        else qkv.new_zeros(1, dtype=torch.int64)
-    )
+    seed = new_seed(dropout, qkv.device)
     return _short_attention(qkv, bias, seed, num_heads, dropout)

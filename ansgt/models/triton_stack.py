@@ -1,0 +1,390 @@
+"""All layers of the transformer as one differentiable function on CUDA: the host side of `triton_layers.py`.
+
+The last layer computes the centre alone behind its attention, as `Transformer` does: its tables are compact, one row a
+sequence. Tested against the layers themselves (`tests/models/test_triton_stack.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+
+from ansgt.models.triton_attention import (
+    attend_backward_kernel,
+    attend_kernel,
+    attention_settings,
+    new_seed,
+    precision,
+)
+from ansgt.models.triton_layers import (
+    SITES,
+    mlp_backward_kernel,
+    mlp_kernel,
+    project_backward_kernel,
+    project_kernel,
+    weights_kernel,
+)
+
+MATRICES = ("in_proj", "out_proj", "up", "down")
+VECTORS = ("gain1", "shift1", "in_bias", "out_bias", "gain2", "shift2", "up_bias", "down_bias")
+PER_LAYER = len(MATRICES) + len(VECTORS)
+"""Parameters of a layer, matrices first; `layer_parameters` in `transformer.py` lists them so."""
+NUM_TABLES = 6
+EPS = 1e-5
+ROWS, TILE, PIECE, SHARES = 32, 64, 64, 4
+"""Rows of a program, tile and step of the weights' gradient, and into how many pieces its rows are cut."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a call: B sequences of T tokens, L layers of width d with an FFN of width f."""
+
+    sequences: int
+    length: int
+    layers: int
+    width: int
+    hidden: int
+    heads: int
+    bias_rows: int
+    dtype: torch.dtype
+
+    @classmethod
+    def of(
+        cls, h: Tensor, bias: Tensor, parameters: Sequence[Tensor], num_heads: int, dtype: torch.dtype
+    ) -> "Sizes":
+        layers, hidden = len(parameters) // PER_LAYER, parameters[2].shape[0]
+        return cls(h.shape[0], h.shape[1], layers, h.shape[2], hidden, num_heads, bias.shape[2], dtype)
+
+    @property
+    def rows(self) -> int:
+        return self.sequences * self.length
+
+    @property
+    def left(self) -> int:
+        """Columns of the gradients: dQKV, dO', dU, dY."""
+        return 5 * self.width + self.hidden
+
+    @property
+    def right(self) -> int:
+        """Columns of the operands: X1, O, X2, G."""
+        return 3 * self.width + self.hidden
+
+    def is_last(self, layer: int) -> bool:
+        return layer == self.layers - 1
+
+    def rows_behind(self, layer: int) -> int:
+        """Rows behind the attention of a layer: all, or one a sequence."""
+        return self.sequences if self.is_last(layer) else self.rows
+
+    def stride(self, layer: int) -> int:
+        return self.length if self.is_last(layer) else 1
+
+    def queries(self, layer: int) -> int:
+        return 1 if self.is_last(layer) else self.length
+
+    @cached_property
+    def matrices(self) -> list[tuple[int, int]]:
+        d, f = self.width, self.hidden
+        return [(3 * d, d), (d, d), (f, d), (d, f)]
+
+    @property
+    def flat(self) -> int:
+        """Numbers in the gradient of a layer's matrices and of the vectors that are added behind them."""
+        return sum(a * b for a, b in self.matrices) + self.left
+
+    def common(self) -> dict[str, Any]:
+        return {
+            "WIDTH": self.width,
+            "PRECISION": precision(self.dtype),
+            "num_warps": 4 if self.width <= 128 else 8,
+        }
+
+
+def fused_layers(
+    h: Tensor,
+    bias: Tensor,
+    parameters: Sequence[Tensor],
+    num_heads: int,
+    dropout: float = 0.0,
+    attention_dropout: float = 0.0,
+    dtype: torch.dtype = torch.bfloat16,
+) -> Tensor:
+    """The centre's state behind the last layer [B, d], float32.
+
+    Args:
+        h: tokens [B, T, d], float32.
+        bias: [B, H, T, T]; [B, H, 1, T] if there is one layer.
+        parameters: `PER_LAYER` of every layer.
+        num_heads: H.
+        dropout, attention_dropout: as in `TransformerLayer`.
+        dtype: of the products.
+    """
+    seed = new_seed(dropout or attention_dropout, h.device)
+    h, bias, parameters = h.contiguous(), bias.contiguous(), list(parameters)
+    if torch.compiler.is_compiling():
+        return _compiled(h, bias, seed, parameters, num_heads, dropout, attention_dropout, dtype)[0]
+    return _Eager.apply(h, bias, seed, num_heads, dropout, attention_dropout, dtype, *parameters)  # type: ignore[no-untyped-call]
+
+
+class _Eager(torch.autograd.Function):
+    """What runs by default; an operator of `torch.library` would import `torch._dynamo`, which takes seconds."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any,
+        h: Tensor,
+        bias: Tensor,
+        seed: Tensor,
+        num_heads: int,
+        dropout: float,
+        attention_dropout: float,
+        dtype: torch.dtype,
+        *parameters: Tensor,
+    ) -> Tensor:
+        sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+        ctx.sizes, ctx.rates = sizes, (dropout, attention_dropout)
+        needed = any(ctx.needs_input_grad)
+        out, *tables = _forward(sizes, h, bias, seed, ctx.rates, parameters, keep=needed)
+        if needed:
+            ctx.save_for_backward(bias, seed, *tables, *parameters)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        bias, seed, *rest = ctx.saved_tensors
+        tables, parameters = rest[:NUM_TABLES], rest[NUM_TABLES:]
+        grad_h, grad_bias, flat, norms = _backward(
+            ctx.sizes, grad.contiguous(), bias, seed, ctx.rates, tables, parameters
+        )
+        return (grad_h, grad_bias, None, None, None, None, None, *_cut(ctx.sizes, flat, norms))
+
+
+@torch.library.custom_op("ansgt::layers", mutates_args=())
+def _compiled(
+    h: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    parameters: Sequence[Tensor],
+    num_heads: int,
+    dropout: float,
+    attention_dropout: float,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+    return _forward(sizes, h, bias, seed, (dropout, attention_dropout), parameters, keep=True)
+
+
+@_compiled.register_fake
+def _(
+    h: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    parameters: Sequence[Tensor],
+    num_heads: int,
+    dropout: float,
+    attention_dropout: float,
+    dtype: torch.dtype,
+) -> tuple[Tensor, ...]:
+    sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+    return (h.new_empty((sizes.sequences, sizes.width)), *_empty_tables(sizes, h, keep=True))
+
+
+@torch.library.custom_op("ansgt::layers_backward", mutates_args=())
+def _compiled_backward(
+    grad: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    tables: Sequence[Tensor],
+    parameters: Sequence[Tensor],
+    shape: Sequence[int],
+    num_heads: int,
+    dropout: float,
+    attention_dropout: float,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    sizes = Sizes.of(torch.empty(shape, device="meta"), bias, parameters, num_heads, dtype)
+    return _backward(sizes, grad.contiguous(), bias, seed, (dropout, attention_dropout), tables, parameters)
+
+
+@_compiled_backward.register_fake
+def _(
+    grad: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    tables: Sequence[Tensor],
+    parameters: Sequence[Tensor],
+    shape: Sequence[int],
+    num_heads: int,
+    dropout: float,
+    attention_dropout: float,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    sizes = Sizes.of(torch.empty(shape, device="meta"), bias, parameters, num_heads, dtype)
+    flat = grad.new_empty((sizes.layers, sizes.flat))
+    norms = grad.new_empty((sizes.layers, 2, 2, sizes.width))
+    return grad.new_empty(tuple(shape)), bias.new_empty(bias.shape), flat, norms
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    h, bias, seed, parameters, ctx.num_heads, ctx.dropout, ctx.attention_dropout, ctx.dtype = inputs
+    ctx.shape = list(h.shape)
+    ctx.save_for_backward(bias, seed, *output[1:], *parameters)
+
+
+def _apply_backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Any, ...]:
+    bias, seed, *rest = ctx.saved_tensors
+    tables, parameters = rest[:NUM_TABLES], rest[NUM_TABLES:]
+    rates = (ctx.dropout, ctx.attention_dropout)
+    grad_h, grad_bias, flat, norms = _compiled_backward(
+        grad, bias, seed, tables, parameters, ctx.shape, ctx.num_heads, *rates, ctx.dtype
+    )
+    sizes = Sizes.of(grad_h, bias, parameters, ctx.num_heads, ctx.dtype)
+    return grad_h, grad_bias, None, _cut(sizes, flat, norms), None, None, None, None
+
+
+_compiled.register_autograd(_apply_backward, setup_context=_save)
+
+
+def _half(parameters: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    """The matrices of all layers in the products' dtype, end to end: two kernels instead of one a matrix."""
+    matrices = [p for i, p in enumerate(parameters) if i % PER_LAYER < len(MATRICES)]
+    return torch.cat([matrix.detach().reshape(-1) for matrix in matrices]).to(dtype)
+
+
+def _layers(sizes: Sizes, half: Tensor, parameters: Sequence[Tensor]) -> Iterator[dict[str, Tensor]]:
+    """Matrices (as parts of `half`) and vectors of every layer, by name."""
+    lengths = [a * b for a, b in sizes.matrices]
+    for layer, joined in enumerate(half.view(sizes.layers, -1)):
+        vectors = parameters[layer * PER_LAYER + len(MATRICES) : (layer + 1) * PER_LAYER]
+        yield dict(zip(MATRICES, joined.split(lengths), strict=True)) | dict(
+            zip(VECTORS, vectors, strict=True)
+        )
+
+
+def _empty_tables(sizes: Sizes, like: Tensor, keep: bool) -> tuple[Tensor, ...]:
+    """Right, QKV, U, H1, H and the matrices; of one layer, to be overwritten, where nothing needs to be kept."""
+    d, kept = sizes.width, sizes.layers if keep else 1
+    shapes = [(kept, sizes.right, sizes.dtype), (kept, 3 * d, sizes.dtype), (kept, sizes.hidden, sizes.dtype)]
+    shapes += [(kept, d, torch.float32), (sizes.layers, d, torch.float32)]
+    tables = [like.new_empty((layers, sizes.rows, width), dtype=kind) for layers, width, kind in shapes]
+    return (*tables, like.new_empty(sizes.layers * sum(a * b for a, b in sizes.matrices), dtype=sizes.dtype))
+
+
+def _forward(
+    sizes: Sizes,
+    h: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    rates: tuple[float, float],
+    parameters: Sequence[Tensor],
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The last state, and the tables that the backward pass reads."""
+    d, f, n = sizes.width, sizes.hidden, sizes.rows
+    right, qkv, pre, middle, states, _ = _empty_tables(sizes, h, keep)
+    half = _half(parameters, sizes.dtype)
+    states[0] = h.view(n, d)
+    out = torch.empty((sizes.sequences, d), device=h.device)
+    common, dropout = sizes.common(), {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
+    for layer, part in enumerate(_layers(sizes, half, parameters)):
+        at, rows = layer % len(right), sizes.rows_behind(layer)
+        project_kernel[(triton.cdiv(n, ROWS), 3 * d // min(d, 128))](
+            states[layer], part["gain1"], part["shift1"], part["in_proj"], part["in_bias"], right[at], qkv[at],
+            n, EPS, RIGHT=sizes.right, ROWS=ROWS, COLUMNS=min(d, 128), **common,
+        )  # fmt: skip
+        attend_kernel[(sizes.sequences * sizes.heads,)](
+            qkv[at], bias, right[at][:, d:], seed, layer * SITES,
+            out_stride=sizes.right, **_attention(sizes, layer, rates[1]),
+        )  # fmt: skip
+        mlp_kernel[(triton.cdiv(rows, ROWS),)](
+            states[layer], part["gain2"], part["shift2"], part["out_proj"], part["out_bias"], part["up"], part["up_bias"],
+            part["down"], part["down_bias"], right[at], middle[at], pre[at],
+            out if sizes.is_last(layer) else states[layer + 1], seed, layer * SITES, rows, sizes.stride(layer), eps=EPS,
+            HIDDEN=f, RIGHT=sizes.right, ROWS=ROWS, PIECE=PIECE, **dropout, **common,
+        )  # fmt: skip
+    return out, right, qkv, pre, middle, states, half
+
+
+def _backward(
+    sizes: Sizes,
+    grad: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    rates: tuple[float, float],
+    tables: Sequence[Tensor],
+    parameters: Sequence[Tensor],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of tokens and bias, and of the parameters as `_cut` takes them."""
+    right, qkv, pre, middle, states, half = tables
+    d, f, n = sizes.width, sizes.hidden, sizes.rows
+    device = grad.device
+    left = torch.empty((sizes.layers, n, sizes.left), dtype=sizes.dtype, device=device)
+    grad_attended = torch.empty((n, d), dtype=sizes.dtype, device=device)
+    grad_middle = torch.empty((n, d), device=device)
+    programs = triton.cdiv(n, ROWS)
+    sums = torch.zeros((sizes.layers, 2, programs, 2, d), device=device)
+    grad_bias = torch.zeros(bias.shape, device=device)
+    common, dropout = sizes.common(), {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
+    for layer, part in reversed(list(enumerate(_layers(sizes, half, parameters)))):
+        rows = sizes.rows_behind(layer)
+        mlp_backward_kernel[(triton.cdiv(rows, ROWS),)](
+            grad, part["gain2"], part["out_proj"], part["up"], part["down"], middle[layer], pre[layer], left[layer],
+            grad_attended, grad_middle, sums[layer, 1], seed, layer * SITES, rows, eps=EPS, HIDDEN=f, LEFT=sizes.left,
+            ROWS=ROWS, PIECE=PIECE, **dropout, **common,
+        )  # fmt: skip
+        attend_backward_kernel[(sizes.sequences * sizes.heads,)](
+            qkv[layer], bias, seed, layer * SITES, grad_attended, left[layer], grad_bias,
+            grad_stride=sizes.left, ADD=True, **_attention(sizes, layer, rates[1]),
+        )  # fmt: skip
+        grad = torch.empty((n, d), device=device)
+        project_backward_kernel[(programs,)](
+            states[layer], part["gain1"], part["in_proj"], left[layer], grad_middle, grad, sums[layer, 0],
+            n, sizes.stride(layer), EPS, LEFT=sizes.left, ROWS=ROWS, PIECE=PIECE, **common,
+        )  # fmt: skip
+    tiles = _tiles(sizes, device)
+    pieces = torch.empty((SHARES, sizes.layers, sizes.flat), device=device)
+    weights_kernel[(len(tiles), SHARES, sizes.layers)](
+        left, right, tiles, pieces, n, sizes.sequences, sizes.flat,
+        LEFT=sizes.left, RIGHT=sizes.right, FULL=3 * (d // TILE) ** 2, TILE=TILE, PIECE=PIECE,
+        PRECISION=precision(sizes.dtype),
+    )  # fmt: skip
+    grad = grad.view(sizes.sequences, sizes.length, d)
+    return grad, grad_bias.to(bias.dtype), pieces.sum(0), sums.sum(2)
+
+
+def _attention(sizes: Sizes, layer: int, rate: float) -> dict[str, Any]:
+    queries = sizes.queries(layer)
+    return attention_settings(
+        sizes.length, sizes.width, sizes.heads, rate, sizes.dtype, queries, sizes.bias_rows
+    )
+
+
+def _cut(sizes: Sizes, flat: Tensor, norms: Tensor) -> list[Tensor]:
+    """The parameters' gradients, in their order, as views of `flat` [L, .] and `norms` [L, 2, 2, d]."""
+    d, f = sizes.width, sizes.hidden
+    lengths = [a * b for a, b in sizes.matrices] + [3 * d, d, f, d]
+    grads: list[Tensor] = []
+    for layer in range(sizes.layers):
+        *matrices, in_bias, out_bias, up_bias, down_bias = flat[layer].split(lengths)
+        grads += [matrix.view(shape) for matrix, shape in zip(matrices, sizes.matrices, strict=True)]
+        first, second = norms[layer]
+        grads += [first[0], first[1], in_bias, out_bias, second[0], second[1], up_bias, down_bias]
+    return grads
+
+
+@cache
+def _tiles(sizes: Sizes, device: torch.device) -> Tensor:
+    """What every program of `weights_kernel` computes [., 5], int32."""
+    rows, place, first_left, first_right = [], 0, 0, 0
+    first_bias = sum(a * b for a, b in sizes.matrices)
+    for height, width in sizes.matrices:
+        for one in range(0, height, TILE):
+            for two in range(0, width, TILE):
+                bias = first_bias + first_left + one if two == 0 else -1
+                rows.append([first_left + one, first_right + two, place + one * width + two, width, bias])
+        place, first_left, first_right = place + height * width, first_left + height, first_right + width
+    return torch.tensor(rows, dtype=torch.int32, device=device)
