@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import Kernel, as_operand, key_bias
+from ansgt.models.attention import Kernel, as_operand, has_triton, key_bias
 from ansgt.models.dropout import Dropout, dropout, keep_columns
 from ansgt.models.transformer import Transformer
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
@@ -36,7 +36,7 @@ class InputProjection(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """[U, p], dense or sparse CSR -> [U, d]. Dense rows may have columns of zeros behind the p-th."""
         if x.layout == torch.strided:
-            x = keep_columns(dropout(x, self.dropout, self.training), x, self.num_kept, len(self.weight))
+            x = keep_columns(self._dropped(x), x, self.num_kept, len(self.weight))
             weight = F.pad(self.weight, (0, 0, 0, x.shape[1] - self.weight.shape[0]))
             return F.linear(as_operand(x, self.weight), weight.t(), self.bias)
         # A row of a sparse product is a weighted sum of rows of W: an embedding bag. Unlike `csr @ dense` its gradient
@@ -52,6 +52,14 @@ class InputProjection(nn.Module):
             include_last_offset=True,
         )
         return out + self.bias
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        """Dropout of dense features. A kernel of our own where they need no gradient: the mask need not be kept."""
+        if self.training and self.dropout and x.is_cuda and not x.requires_grad and has_triton():
+            from ansgt.models.triton_dropout import dropped
+
+            return dropped(x, self.dropout)
+        return dropout(x, self.dropout, self.training)
 
 
 class ANSGT(nn.Module):

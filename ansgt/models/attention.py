@@ -6,8 +6,10 @@ it, not its size. Ways to compute the same function: "plain" (matrix products an
 (whole layers as a few kernels, `triton_stack.py`).
 """
 
+import importlib.util
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Literal, get_args
 
 import torch
@@ -42,6 +44,11 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
     """A = Softmax(Q Kᵀ / sqrt(d_K) + bias) [B, H, Q, T]. The paper prints softmax(QKᵀ)/sqrt(d); see DESIGN section 6."""
     scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
     return torch.softmax(scores + bias, dim=-1)
+
+
+@cache
+def has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 FusedKernel = Callable[[Tensor, Tensor, int, float], Tensor]
@@ -119,10 +126,6 @@ class MultiHeadAttention(nn.Module):
             out = out.transpose(1, 2).flatten(2)
         scores = centre_significance(query, key, value, bias) if significance else None
         return self.out_proj(out), scores
-
-    @property
-    def has_triton(self) -> bool:
-        return self._fused is not None
 
     def _takes_fused(self, h: Tensor) -> bool:
         """Always if asked for by name (it then says what it cannot do); "auto" wherever it is the faster one."""

@@ -1,12 +1,13 @@
 """The pre-LN transformer of section 5.2: H' = MHA(LN(H)) + H, then H = FFN(LN(H')) + H'."""
 
 from collections.abc import Iterable
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import FUSED_LENGTH, AttentionBias, Kernel, MultiHeadAttention
+from ansgt.models.attention import FUSED_LENGTH, AttentionBias, Kernel, MultiHeadAttention, has_triton
 from ansgt.models.dropout import Dropout
 
 FUSED_WIDTHS = (64, 128, 256)
@@ -55,6 +56,11 @@ class TransformerLayer(nn.Module):
         out, s = self.attention(self.norm1(h), bias, centre_only=centre_only, significance=significance)
         h = (h[:, :1] if centre_only else h) + self.dropout(out)
         return h + self.ffn(self.norm2(h)), s
+
+    @property
+    def linear(self) -> tuple[nn.Linear, nn.Linear]:
+        """Both maps of the FFN."""
+        return cast(nn.Linear, self.ffn[0]), cast(nn.Linear, self.ffn[3])
 
 
 class Transformer(nn.Module):
@@ -111,8 +117,7 @@ class Transformer(nn.Module):
         """
         last = len(self.layers) - 1
         if not significance and self._takes_fused(h):
-            bias = self.biases[0](proximity, key_bias, self.num_global, centre_only=last == 0)
-            return self.norm(self._fused_layers(h, bias)), None
+            return self.norm(self._fused_layers(h, proximity, key_bias)), None
         scores, bias = [], None
         for number, layer in enumerate(self.layers):
             centre_only = number == last
@@ -126,11 +131,11 @@ class Transformer(nn.Module):
 
     def _takes_fused(self, h: Tensor) -> bool:
         """Whether the layers run as a few kernels: if asked for by name, or by "auto" in half precision on CUDA."""
-        first, width = self.layers[0], h.shape[-1]
-        heads, inner = first.attention.num_heads, first.ffn[0].out_features
-        fits = len(self.biases) == 1 and h.shape[1] <= FUSED_LENGTH
-        fits = fits and width in FUSED_WIDTHS and inner % min(FUSED_WIDTHS) == 0 and width // heads >= 16
-        if first.attention.attention == "fused":
+        attention, width = self._first.attention, h.shape[-1]
+        inner = self._first.linear[0].out_features
+        fits = len(self.biases) == 1 and h.shape[1] <= FUSED_LENGTH and width // attention.num_heads >= 16
+        fits = fits and width in FUSED_WIDTHS and inner % min(FUSED_WIDTHS) == 0
+        if attention.attention == "fused":
             if not fits:
                 raise InputError(
                     f"attention='fused' takes at most {FUSED_LENGTH} tokens, hidden_channels of "
@@ -138,30 +143,36 @@ class Transformer(nn.Module):
                     f"multiple of {min(FUSED_WIDTHS)}, and one bias for all layers."
                 )
             return True
-        wanted = first.attention.attention == "auto" and first.attention.has_triton
+        wanted = attention.attention == "auto" and has_triton()
         return wanted and fits and h.is_cuda and torch.is_autocast_enabled("cuda")
 
-    def _fused_layers(self, h: Tensor, bias: Tensor) -> Tensor:
+    def _fused_layers(self, h: Tensor, proximity: Tensor, key_bias: Tensor) -> Tensor:
+        from ansgt.models.triton_bias import pair_bias
         from ansgt.models.triton_stack import fused_layers
 
-        first = self.layers[0]
+        first, table = self._first, cast(AttentionBias, self.biases[0])
+        centre_only = len(self.layers) == 1
+        if table.weight.numel():
+            scalars = table.global_bias
+            bias = pair_bias(proximity, table.weight, scalars, key_bias, self.num_global, centre_only)
+        else:
+            bias = table(proximity, key_bias, self.num_global, centre_only)
         rates = (first.dropout.rate, first.attention.dropout) if self.training else (0.0, 0.0)
         half = torch.is_autocast_enabled(h.device.type)
         dtype = torch.get_autocast_dtype(h.device.type) if half else torch.float32
-        heads = first.attention.num_heads
-        return fused_layers(h.float(), bias, layer_parameters(self.layers), heads, *rates, dtype)
+        parameters = layer_parameters(cast(Iterable[TransformerLayer], self.layers))
+        return fused_layers(h.float(), bias, parameters, first.attention.num_heads, *rates, dtype=dtype)
+
+    @property
+    def _first(self) -> TransformerLayer:
+        return cast(TransformerLayer, self.layers[0])
 
 
 def layer_parameters(layers: Iterable[TransformerLayer]) -> list[Tensor]:
     """Every layer's parameters, in the order in which `triton_stack` takes them: four matrices, then the vectors."""
     parameters: list[Tensor] = []
     for layer in layers:
-        projection, out, up, down = (
-            layer.attention.in_proj,
-            layer.attention.out_proj,
-            layer.ffn[0],
-            layer.ffn[3],
-        )
+        projection, out, (up, down) = layer.attention.in_proj, layer.attention.out_proj, layer.linear
         parameters += [projection.weight, out.weight, up.weight, down.weight]
         parameters += [layer.norm1.weight, layer.norm1.bias, projection.bias, out.bias]
         parameters += [layer.norm2.weight, layer.norm2.bias, up.bias, down.bias]

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ansgt.errors import InputError
 from ansgt.models.attention import FUSED_LENGTH
-from ansgt.models.triton_dropout import keep_scale
+from ansgt.models.triton_dropout import keep_scale, new_seed
 
 
 @triton.jit
@@ -193,17 +193,7 @@ def precision(dtype: torch.dtype) -> str:
     return "ieee" if dtype == torch.float32 else "tf32"
 
 
-def new_seed(rate: float, device: torch.device) -> Tensor:
-    """A seed for `keep_scale` from the device's generator: inside a captured graph it advances with every replay."""
-    return (
-        torch.randint(0, 2**62, (1,), device=device)
-        if rate
-        else torch.zeros(1, dtype=torch.int64, device=device)
-    )
-
-
-@torch.library.custom_op("ansgt::short_attention", mutates_args=())
-def _short_attention(qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float) -> Tensor:
+def _forward(qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float) -> Tensor:
     qkv, bias = qkv.contiguous(), bias.contiguous()
     out = torch.empty((*qkv.shape[:2], qkv.shape[2] // 3), dtype=qkv.dtype, device=qkv.device)
     settings = attention_settings(qkv.shape[1], out.shape[2], num_heads, rate, qkv.dtype)
@@ -211,13 +201,7 @@ def _short_attention(qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, ra
     return out
 
 
-@_short_attention.register_fake
-def _(qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float) -> Tensor:
-    return qkv.new_empty((*qkv.shape[:2], qkv.shape[2] // 3))
-
-
-@torch.library.custom_op("ansgt::short_attention_backward", mutates_args=())
-def _short_attention_backward(
+def _backward(
     grad: Tensor, qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float
 ) -> tuple[Tensor, Tensor]:
     qkv, bias, grad = qkv.contiguous(), bias.contiguous(), grad.contiguous()
@@ -229,24 +213,57 @@ def _short_attention_backward(
     return grad_qkv, grad_bias
 
 
-@_short_attention_backward.register_fake
+class _Eager(torch.autograd.Function):
+    """What runs by default; an operator of `torch.library` would import `torch._dynamo`, which takes seconds."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float
+    ) -> Tensor:
+        ctx.num_heads, ctx.rate = num_heads, rate
+        ctx.save_for_backward(qkv, bias, seed)
+        return _forward(qkv, bias, seed, num_heads, rate)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        qkv, bias, seed = ctx.saved_tensors
+        return (*_backward(grad, qkv, bias, seed, ctx.num_heads, ctx.rate), None, None, None)
+
+
+@torch.library.custom_op("ansgt::short_attention", mutates_args=())
+def _compiled(qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float) -> Tensor:
+    return _forward(qkv, bias, seed, num_heads, rate)
+
+
+@_compiled.register_fake
+def _(qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float) -> Tensor:
+    return qkv.new_empty((*qkv.shape[:2], qkv.shape[2] // 3))
+
+
+@torch.library.custom_op("ansgt::short_attention_backward", mutates_args=())
+def _compiled_backward(
+    grad: Tensor, qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float
+) -> tuple[Tensor, Tensor]:
+    return _backward(grad, qkv, bias, seed, num_heads, rate)
+
+
+@_compiled_backward.register_fake
 def _(
     grad: Tensor, qkv: Tensor, bias: Tensor, seed: Tensor, num_heads: int, rate: float
 ) -> tuple[Tensor, Tensor]:
     return qkv.new_empty(qkv.shape), bias.new_empty(bias.shape)
 
 
-def _save(ctx, inputs, output) -> None:  # type: ignore[no-untyped-def]
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     qkv, bias, seed, ctx.num_heads, ctx.rate = inputs
     ctx.save_for_backward(qkv, bias, seed)
 
 
-def _backward(ctx, grad):  # type: ignore[no-untyped-def]
-    grads = _short_attention_backward(grad, *ctx.saved_tensors, ctx.num_heads, ctx.rate)
-    return (*grads, None, None, None)
+def _apply_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    return (*_compiled_backward(grad, *ctx.saved_tensors, ctx.num_heads, ctx.rate), None, None, None)
 
 
-_short_attention.register_autograd(_backward, setup_context=_save)
+_compiled.register_autograd(_apply_backward, setup_context=_save)
 
 
 def short_attention(qkv: Tensor, bias: Tensor, num_heads: int, dropout: float = 0.0) -> Tensor:
@@ -264,4 +281,6 @@ def short_attention(qkv: Tensor, bias: Tensor, num_heads: int, dropout: float = 
     if qkv.shape[1] > FUSED_LENGTH:
         raise InputError(f"attention='triton' takes at most {FUSED_LENGTH} tokens, not {qkv.shape[1]}.")
     seed = new_seed(dropout, qkv.device)
-    return _short_attention(qkv, bias, seed, num_heads, dropout)
+    if torch.compiler.is_compiling():
+        return _compiled(qkv, bias, seed, num_heads, dropout)
+    return _Eager.apply(qkv, bias, seed, num_heads, dropout)  # type: ignore[no-untyped-call]

@@ -1,12 +1,14 @@
 """Dropout inside Triton kernels: a mask that forward and backward pass recompute from a seed instead of storing it.
 
 `tl.rand` (Philox, ten rounds a number) took half of the time of a kernel over short sequences. A mask needs no more than
-decorrelated bits, so here a number is a counter through two rounds of multiply and xor-shift, keyed by a seed that is drawn
+decorrelated bits, so here a number is a counter through one round of multiply and xor-shift, keyed by a seed that is drawn
 on the device.
 """
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
 
 @triton.jit
@@ -32,5 +34,42 @@ def keep_scale(seed, site, number, rate):  # type: ignore[no-untyped-def]
     drawn = tl.load(seed)
     low, high = drawn.to(tl.uint32), (drawn >> 32).to(tl.uint32)
     key = _mixed(low + tl.cast(site, tl.uint32) * 0x9E3779B9)
-    bits = _mixed(_mixed(number.to(tl.uint32) ^ key) + (high ^ (key >> 7)))
+    bits = _mixed((number.to(tl.uint32) ^ key) + high)
     return tl.where((bits >> 8).to(tl.float32) * (1.0 / 16777216.0) >= rate, 1.0 / (1.0 - rate), 0.0)
+
+
+@triton.jit
+def _dropped_kernel(x, out, seed, rate, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    number = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + number, mask=number < size, other=0.0)
+    kept = value.to(tl.float32) * keep_scale(seed, 0, number, rate)
+    tl.store(out + number, kept.to(out.dtype.element_ty), mask=number < size)
+
+
+def new_seed(rate: float, device: torch.device) -> Tensor:
+    """A seed for `keep_scale` from the device's generator: inside a captured graph it advances with every replay."""
+    if not rate:
+        return torch.zeros(1, dtype=torch.int64, device=device)
+    return torch.randint(0, 2**62, (1,), device=device)
+
+
+def _dropped(x: Tensor, seed: Tensor, rate: float) -> Tensor:
+    out, size = torch.empty_like(x), x.numel()
+    _dropped_kernel[(triton.cdiv(size, 1024),)](x, out, seed, rate, size, BLOCK=1024)
+    return out
+
+
+@torch.library.custom_op("ansgt::dropped", mutates_args=())
+def _compiled(x: Tensor, seed: Tensor, rate: float) -> Tensor:
+    return _dropped(x, seed, rate)
+
+
+@_compiled.register_fake
+def _(x: Tensor, seed: Tensor, rate: float) -> Tensor:
+    return torch.empty_like(x)
+
+
+def dropped(x: Tensor, rate: float) -> Tensor:
+    """Dropout of a contiguous tensor that needs no gradient."""
+    function = _compiled if torch.compiler.is_compiling() else _dropped
+    return function(x, new_seed(rate, x.device), rate)

@@ -12,8 +12,10 @@ rows, dYᵀ X: the operands are left in two tables, `left` (dQKV, dO', dU, dY) a
 (`weights_kernel`) multiplies for all layers, in pieces of the rows that are then summed in a fixed order.
 """
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
 from ansgt.models.triton_dropout import keep_scale
 
@@ -103,6 +105,7 @@ def project_backward_kernel(  # type: ignore[no-untyped-def]
     grad_middle,
     grad_h,
     sums,
+    sums_stride,
     rows,
     stride,
     eps,
@@ -123,8 +126,8 @@ def project_backward_kernel(  # type: ignore[no-untyped-def]
         w = tl.load(weight + place[:, None] * WIDTH + column[None, :])
         grad = tl.dot(part, w, grad, input_precision=PRECISION)
     normed, inverse = _normalized(_load_rows(h, row, column, rows, WIDTH), eps, WIDTH)
-    tl.store(sums + program * 2 * WIDTH + column, tl.sum(grad * normed, axis=0))
-    tl.store(sums + program * 2 * WIDTH + WIDTH + column, tl.sum(grad, axis=0))
+    tl.store(sums + program * sums_stride + column, tl.sum(grad * normed, axis=0))
+    tl.store(sums + program * sums_stride + WIDTH + column, tl.sum(grad, axis=0))
     grad = _norm_backward(grad, normed, inverse, tl.load(gain + column), WIDTH)
     has = (row < rows) & (row % stride == 0)
     source = grad_middle + (row // stride)[:, None] * WIDTH + column[None, :]
@@ -213,6 +216,7 @@ def mlp_backward_kernel(  # type: ignore[no-untyped-def]
     grad_attended,
     grad_middle,
     sums,
+    sums_stride,
     seed,
     site,
     rows,
@@ -250,8 +254,8 @@ def mlp_backward_kernel(  # type: ignore[no-untyped-def]
         w = tl.load(w_up + place[:, None] * WIDTH + column[None, :])
         grad_x = tl.dot(grad_up, w, grad_x, input_precision=PRECISION)
     normed, inverse = _normalized(_load_rows(middle, row, column, rows, WIDTH), eps, WIDTH)
-    tl.store(sums + program * 2 * WIDTH + column, tl.sum(grad_x * normed, axis=0))
-    tl.store(sums + program * 2 * WIDTH + WIDTH + column, tl.sum(grad_x, axis=0))
+    tl.store(sums + program * sums_stride + column, tl.sum(grad_x * normed, axis=0))
+    tl.store(sums + program * sums_stride + WIDTH + column, tl.sum(grad_x, axis=0))
     grad_state = above + _norm_backward(grad_x, normed, inverse, tl.load(gain + column), WIDTH)
     _store_rows(grad_middle, grad_state, row, column, rows, WIDTH)
     if DROPOUT:
@@ -300,14 +304,35 @@ def weights_kernel(  # type: ignore[no-untyped-def]
     left += layer.to(tl.int64) * rows * LEFT + first_left
     right += layer.to(tl.int64) * rows * RIGHT + first_right
     total = tl.zeros([TILE, TILE], tl.float32)
-    bias = tl.zeros([TILE], tl.float32)
+    column_sums = tl.zeros([PIECE, TILE], tl.float32)  # summed over the rows once, behind the loop
     for first in range(begin, end, PIECE):
         row = first + tl.arange(0, PIECE)
         grad = _load_rows(left, row, one, end, LEFT)
         x = _load_rows(right, row, two, end, RIGHT)
         total = tl.dot(tl.trans(grad), x, total, input_precision=PRECISION)
-        bias += tl.sum(grad.to(tl.float32), axis=0)
+        column_sums += grad.to(tl.float32)
     out += (piece.to(tl.int64) * tl.num_programs(2) + layer) * size
     tl.store(out + place + one[:, None] * length + two[None, :], total)
     if place_bias >= 0:
-        tl.store(out + place_bias + one, bias)
+        tl.store(out + place_bias + one, tl.sum(column_sums, axis=0))
+
+
+@triton.jit
+def fold_kernel(source, out, count, size, COUNT: tl.constexpr, COLUMNS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Sum over the first dimension of [count, size], in a fixed order."""
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    total = tl.zeros([COUNT, COLUMNS], tl.float32)
+    for first in range(0, count, COUNT):
+        row = first + tl.arange(0, COUNT)
+        inside = (row[:, None] < count) & (column[None, :] < size)
+        total += tl.load(source + row[:, None].to(tl.int64) * size + column[None, :], mask=inside, other=0.0)
+    tl.store(out + column, tl.sum(total, axis=0), mask=column < size)
+
+
+def folded(pieces: Tensor) -> Tensor:
+    """Sum over the first dimension."""
+    out = torch.empty_like(pieces[0])
+    count = min(triton.next_power_of_2(len(pieces)), 32)
+    grid = (triton.cdiv(out.numel(), 128),)
+    fold_kernel[grid](pieces, out, len(pieces), out.numel(), COUNT=count, COLUMNS=128)
+    return out

@@ -17,11 +17,12 @@ from ansgt.models.triton_attention import (
     attend_backward_kernel,
     attend_kernel,
     attention_settings,
-    new_seed,
     precision,
 )
+from ansgt.models.triton_dropout import new_seed
 from ansgt.models.triton_layers import (
     SITES,
+    folded,
     mlp_backward_kernel,
     mlp_kernel,
     project_backward_kernel,
@@ -35,8 +36,14 @@ PER_LAYER = len(MATRICES) + len(VECTORS)
 """Parameters of a layer, matrices first; `layer_parameters` in `transformer.py` lists them so."""
 NUM_TABLES = 6
 EPS = 1e-5
-ROWS, TILE, PIECE, SHARES = 32, 64, 64, 4
-"""Rows of a program, tile and step of the weights' gradient, and into how many pieces its rows are cut."""
+ROWS, SHARES = 32, 4
+"""Rows of a program; into how many pieces the rows are cut for the weights' gradient."""
+PROJECT: dict[str, Any] = {"num_warps": 4}
+PROJECT_BACKWARD: dict[str, Any] = {"PIECE": 64, "num_warps": 4}
+MLP: dict[str, Any] = {"PIECE": 64, "num_warps": 4}
+MLP_BACKWARD: dict[str, Any] = {"PIECE": 64, "num_warps": 4}
+WEIGHTS: dict[str, Any] = {"PIECE": 64, "num_warps": 8}
+"""How the kernels are compiled (`benchmarks/device_layers.py` tries others)."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +103,13 @@ class Sizes:
         """Numbers in the gradient of a layer's matrices and of the vectors that are added behind them."""
         return sum(a * b for a, b in self.matrices) + self.left
 
+    @property
+    def tile(self) -> int:
+        """Edge of a tile of a weight's gradient."""
+        return 128 if self.width % 128 == 0 and self.hidden % 128 == 0 else 64
+
     def common(self) -> dict[str, Any]:
-        return {
-            "WIDTH": self.width,
-            "PRECISION": precision(self.dtype),
-            "num_warps": 4 if self.width <= 128 else 8,
-        }
+        return {"WIDTH": self.width, "PRECISION": precision(self.dtype)}
 
 
 def fused_layers(
@@ -150,15 +158,15 @@ class _Eager(torch.autograd.Function):
         needed = any(ctx.needs_input_grad)
         out, *tables = _forward(sizes, h, bias, seed, ctx.rates, parameters, keep=needed)
         if needed:
-            ctx.save_for_backward(bias, seed, *tables, *parameters)
+            ctx.save_for_backward(h, bias, seed, *tables, *parameters)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        bias, seed, *rest = ctx.saved_tensors
+        h, bias, seed, *rest = ctx.saved_tensors
         tables, parameters = rest[:NUM_TABLES], rest[NUM_TABLES:]
         grad_h, grad_bias, flat, norms = _backward(
-            ctx.sizes, grad.contiguous(), bias, seed, ctx.rates, tables, parameters
+            ctx.sizes, grad.contiguous(), h, bias, seed, ctx.rates, tables, parameters
         )
         return (grad_h, grad_bias, None, None, None, None, None, *_cut(ctx.sizes, flat, norms))
 
@@ -196,53 +204,54 @@ def _(
 @torch.library.custom_op("ansgt::layers_backward", mutates_args=())
 def _compiled_backward(
     grad: Tensor,
+    h: Tensor,
     bias: Tensor,
     seed: Tensor,
     tables: Sequence[Tensor],
     parameters: Sequence[Tensor],
-    shape: Sequence[int],
     num_heads: int,
     dropout: float,
     attention_dropout: float,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    sizes = Sizes.of(torch.empty(shape, device="meta"), bias, parameters, num_heads, dtype)
-    return _backward(sizes, grad.contiguous(), bias, seed, (dropout, attention_dropout), tables, parameters)
+    sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+    return _backward(
+        sizes, grad.contiguous(), h, bias, seed, (dropout, attention_dropout), tables, parameters
+    )
 
 
 @_compiled_backward.register_fake
 def _(
     grad: Tensor,
+    h: Tensor,
     bias: Tensor,
     seed: Tensor,
     tables: Sequence[Tensor],
     parameters: Sequence[Tensor],
-    shape: Sequence[int],
     num_heads: int,
     dropout: float,
     attention_dropout: float,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    sizes = Sizes.of(torch.empty(shape, device="meta"), bias, parameters, num_heads, dtype)
+    sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
     flat = grad.new_empty((sizes.layers, sizes.flat))
     norms = grad.new_empty((sizes.layers, 2, 2, sizes.width))
-    return grad.new_empty(tuple(shape)), bias.new_empty(bias.shape), flat, norms
+    return h.new_empty(h.shape), bias.new_empty(bias.shape), flat, norms
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     h, bias, seed, parameters, ctx.num_heads, ctx.dropout, ctx.attention_dropout, ctx.dtype = inputs
-    ctx.shape = list(h.shape)
-    ctx.save_for_backward(bias, seed, *output[1:], *parameters)
+    ctx.save_for_backward(h, bias, seed, *output[1:], *parameters)
 
 
 def _apply_backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Any, ...]:
-    bias, seed, *rest = ctx.saved_tensors
+    h, bias, seed, *rest = ctx.saved_tensors
     tables, parameters = rest[:NUM_TABLES], rest[NUM_TABLES:]
     rates = (ctx.dropout, ctx.attention_dropout)
     grad_h, grad_bias, flat, norms = _compiled_backward(
-        grad, bias, seed, tables, parameters, ctx.shape, ctx.num_heads, *rates, ctx.dtype
+        grad, h, bias, seed, tables, parameters, ctx.num_heads, *rates, ctx.dtype
     )
-    sizes = Sizes.of(grad_h, bias, parameters, ctx.num_heads, ctx.dtype)
+    sizes = Sizes.of(h, bias, parameters, ctx.num_heads, ctx.dtype)
     return grad_h, grad_bias, None, _cut(sizes, flat, norms), None, None, None, None
 
 
@@ -269,7 +278,7 @@ def _empty_tables(sizes: Sizes, like: Tensor, keep: bool) -> tuple[Tensor, ...]:
     """Right, QKV, U, H1, H and the matrices; of one layer, to be overwritten, where nothing needs to be kept."""
     d, kept = sizes.width, sizes.layers if keep else 1
     shapes = [(kept, sizes.right, sizes.dtype), (kept, 3 * d, sizes.dtype), (kept, sizes.hidden, sizes.dtype)]
-    shapes += [(kept, d, torch.float32), (sizes.layers, d, torch.float32)]
+    shapes += [(kept, d, torch.float32), (sizes.layers - 1, d, torch.float32)]
     tables = [like.new_empty((layers, sizes.rows, width), dtype=kind) for layers, width, kind in shapes]
     return (*tables, like.new_empty(sizes.layers * sum(a * b for a, b in sizes.matrices), dtype=sizes.dtype))
 
@@ -287,31 +296,34 @@ def _forward(
     d, f, n = sizes.width, sizes.hidden, sizes.rows
     right, qkv, pre, middle, states, _ = _empty_tables(sizes, h, keep)
     half = _half(parameters, sizes.dtype)
-    states[0] = h.view(n, d)
     out = torch.empty((sizes.sequences, d), device=h.device)
     common, dropout = sizes.common(), {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
+    state = h
     for layer, part in enumerate(_layers(sizes, half, parameters)):
         at, rows = layer % len(right), sizes.rows_behind(layer)
         project_kernel[(triton.cdiv(n, ROWS), 3 * d // min(d, 128))](
-            states[layer], part["gain1"], part["shift1"], part["in_proj"], part["in_bias"], right[at], qkv[at],
-            n, EPS, RIGHT=sizes.right, ROWS=ROWS, COLUMNS=min(d, 128), **common,
+            state, part["gain1"], part["shift1"], part["in_proj"], part["in_bias"], right[at], qkv[at], n, EPS,
+            RIGHT=sizes.right, ROWS=ROWS, COLUMNS=min(d, 128), **PROJECT, **common,
         )  # fmt: skip
         attend_kernel[(sizes.sequences * sizes.heads,)](
             qkv[at], bias, right[at][:, d:], seed, layer * SITES,
             out_stride=sizes.right, **_attention(sizes, layer, rates[1]),
         )  # fmt: skip
+        following = out if sizes.is_last(layer) else states[layer]
         mlp_kernel[(triton.cdiv(rows, ROWS),)](
-            states[layer], part["gain2"], part["shift2"], part["out_proj"], part["out_bias"], part["up"], part["up_bias"],
-            part["down"], part["down_bias"], right[at], middle[at], pre[at],
-            out if sizes.is_last(layer) else states[layer + 1], seed, layer * SITES, rows, sizes.stride(layer), eps=EPS,
-            HIDDEN=f, RIGHT=sizes.right, ROWS=ROWS, PIECE=PIECE, **dropout, **common,
+            state, part["gain2"], part["shift2"], part["out_proj"], part["out_bias"],
+            part["up"], part["up_bias"], part["down"], part["down_bias"],
+            right[at], middle[at], pre[at], following, seed, layer * SITES, rows, sizes.stride(layer), eps=EPS,
+            HIDDEN=f, RIGHT=sizes.right, ROWS=ROWS, **dropout, **MLP, **common,
         )  # fmt: skip
+        state = following
     return out, right, qkv, pre, middle, states, half
 
 
 def _backward(
     sizes: Sizes,
     grad: Tensor,
+    h: Tensor,
     bias: Tensor,
     seed: Tensor,
     rates: tuple[float, float],
@@ -326,15 +338,15 @@ def _backward(
     grad_attended = torch.empty((n, d), dtype=sizes.dtype, device=device)
     grad_middle = torch.empty((n, d), device=device)
     programs = triton.cdiv(n, ROWS)
-    sums = torch.zeros((sizes.layers, 2, programs, 2, d), device=device)
+    sums = torch.zeros((programs, sizes.layers, 2, 2, d), device=device)
     grad_bias = torch.zeros(bias.shape, device=device)
     common, dropout = sizes.common(), {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
     for layer, part in reversed(list(enumerate(_layers(sizes, half, parameters)))):
-        rows = sizes.rows_behind(layer)
+        rows, state = sizes.rows_behind(layer), states[layer - 1] if layer else h
         mlp_backward_kernel[(triton.cdiv(rows, ROWS),)](
             grad, part["gain2"], part["out_proj"], part["up"], part["down"], middle[layer], pre[layer], left[layer],
-            grad_attended, grad_middle, sums[layer, 1], seed, layer * SITES, rows, eps=EPS, HIDDEN=f, LEFT=sizes.left,
-            ROWS=ROWS, PIECE=PIECE, **dropout, **common,
+            grad_attended, grad_middle, sums[:, layer, 1], sums.stride(0), seed, layer * SITES, rows, eps=EPS,
+            HIDDEN=f, LEFT=sizes.left, ROWS=ROWS, **dropout, **MLP_BACKWARD, **common,
         )  # fmt: skip
         attend_backward_kernel[(sizes.sequences * sizes.heads,)](
             qkv[layer], bias, seed, layer * SITES, grad_attended, left[layer], grad_bias,
@@ -342,18 +354,18 @@ def _backward(
         )  # fmt: skip
         grad = torch.empty((n, d), device=device)
         project_backward_kernel[(programs,)](
-            states[layer], part["gain1"], part["in_proj"], left[layer], grad_middle, grad, sums[layer, 0],
-            n, sizes.stride(layer), EPS, LEFT=sizes.left, ROWS=ROWS, PIECE=PIECE, **common,
+            state, part["gain1"], part["in_proj"], left[layer], grad_middle, grad, sums[:, layer, 0], sums.stride(0),
+            n, sizes.stride(layer), EPS, LEFT=sizes.left, ROWS=ROWS, **PROJECT_BACKWARD, **common,
         )  # fmt: skip
     tiles = _tiles(sizes, device)
     pieces = torch.empty((SHARES, sizes.layers, sizes.flat), device=device)
     weights_kernel[(len(tiles), SHARES, sizes.layers)](
         left, right, tiles, pieces, n, sizes.sequences, sizes.flat,
-        LEFT=sizes.left, RIGHT=sizes.right, FULL=3 * (d // TILE) ** 2, TILE=TILE, PIECE=PIECE,
-        PRECISION=precision(sizes.dtype),
+        LEFT=sizes.left, RIGHT=sizes.right, FULL=3 * (d // sizes.tile) ** 2, TILE=sizes.tile,
+        PRECISION=precision(sizes.dtype), **WEIGHTS,
     )  # fmt: skip
     grad = grad.view(sizes.sequences, sizes.length, d)
-    return grad, grad_bias.to(bias.dtype), pieces.sum(0), sums.sum(2)
+    return grad, grad_bias.to(bias.dtype), folded(pieces), folded(sums)
 
 
 def _attention(sizes: Sizes, layer: int, rate: float) -> dict[str, Any]:
@@ -382,8 +394,8 @@ def _tiles(sizes: Sizes, device: torch.device) -> Tensor:
     rows, place, first_left, first_right = [], 0, 0, 0
     first_bias = sum(a * b for a, b in sizes.matrices)
     for height, width in sizes.matrices:
-        for one in range(0, height, TILE):
-            for two in range(0, width, TILE):
+        for one in range(0, height, sizes.tile):
+            for two in range(0, width, sizes.tile):
                 bias = first_bias + first_left + one if two == 0 else -1
                 rows.append([first_left + one, first_right + two, place + one * width + two, width, bias])
         place, first_left, first_right = place + height * width, first_left + height, first_right + width

@@ -1,10 +1,10 @@
 """AdamW with the schedule of section 6.1, in a form that a captured CUDA graph can replay.
 
-The learning rate is a tensor on the parameters' device, computed there from the optimizer's own step count: nothing
-about an update lives on the host, so the same code runs eagerly on the CPU and inside a graph.
+The learning rate is computed on the parameters' device from the optimizer's own step count: nothing about an update lives
+on the host, so the same code runs eagerly and inside a graph.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -64,10 +64,12 @@ class Grouped(Protocol):
 
 
 class ScheduledAdamW:
-    """AdamW whose learning rate follows a schedule; fused, and capturable on CUDA.
+    """AdamW whose learning rate follows a schedule; two kernels on CUDA, and capturable there.
 
-    State is made at once and only ever written in place: a CUDA graph that was captured before `load_state_dict` stays
-    valid after it.
+    The parameters are moved into one flat buffer, of which they become views, and so are the moments: an update is one
+    pass over four arrays whatever the model is made of. State is made at once and only ever written in place: a CUDA
+    graph that was captured before `load_state_dict` stays valid after it. A parameter without gradient counts as one
+    whose gradient is zero.
 
     Args:
         model: whose parameters to update, on their final device; may offer `param_groups`.
@@ -89,25 +91,20 @@ class ScheduledAdamW:
     ) -> None:
         self.schedule = schedule
         self.clip_norm = clip_norm
-        self.parameters = {n: p for n, p in model.named_parameters() if p.requires_grad and p.numel()}
-        device = next(iter(self.parameters.values())).device
-        self.lr = torch.tensor(schedule.peak, dtype=torch.float32, device=device)
-        self._groups = _groups(model, schedule.peak, weight_decay)
-        self.betas, self.eps = betas, eps
-        self._state = {
-            parameter: {
-                "step": torch.zeros((), dtype=torch.float32, device=device),
-                "exp_avg": torch.zeros_like(parameter),
-                "exp_avg_sq": torch.zeros_like(parameter),
-            }
-            for parameter in self.parameters.values()
-        }
-        self._steps = [self._state[p]["step"] for p in self.parameters.values()]
+        self.weight_decay, self.betas, self.eps = weight_decay, betas, eps
+        decayed, rest = _decayed_and_rest(model, schedule.peak, weight_decay)
+        names = {parameter: name for name, parameter in model.named_parameters()}
+        self.parameters: dict[str, nn.Parameter] = {names[p]: p for p in (*decayed, *rest)}
+        self.num_decayed = sum(p.numel() for p in decayed)
+        self.flat = _flattened(list(self.parameters.values()))
+        self.grad, self.exp_avg, self.exp_avg_sq = (torch.zeros_like(self.flat) for _ in range(3))
+        self.count = torch.zeros((), dtype=torch.float32, device=self.flat.device)
+        self._flat_adamw = _load_kernels() if self.flat.is_cuda else None
 
     @property
     def num_updates(self) -> int:
         """Updates made so far (waits for the device)."""
-        return int(self._steps[0])
+        return int(self.count)
 
     def zero_grad(self) -> None:
         for parameter in self.parameters.values():
@@ -116,53 +113,77 @@ class ScheduledAdamW:
     @torch.no_grad()
     def step(self) -> None:
         """One update from the gradients at hand."""
-        self.lr.copy_(self.schedule.value(self._steps[0] + 1))
-        if self.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self.parameters.values(), self.clip_norm)
-        for group in self._groups:
-            self._update([p for p in group["params"] if p.grad is not None], group["weight_decay"])
-
-    def _update(self, parameters: list[nn.Parameter], weight_decay: float) -> None:
-        """The function behind `torch.optim.AdamW`; the class itself would import `torch._dynamo`, which takes seconds."""
-        states = [self._state[p] for p in parameters]
-        adamw(
-            parameters,  # type: ignore[arg-type]
-            [p.grad for p in parameters],  # type: ignore[misc]
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [],
-            [state["step"] for state in states],
-            fused=True,
-            capturable=self.lr.is_cuda,
-            amsgrad=False,
-            lr=self.lr,  # type: ignore[arg-type]
-            weight_decay=weight_decay,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
+        self.count += 1
+        grads = (torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters.values())
+        torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
+        if self._flat_adamw is None:
+            self._update()
+            return
+        self._flat_adamw(
+            self.flat,
+            self.grad,
+            self.exp_avg,
+            self.exp_avg_sq,
+            self.count,
+            self.schedule,
+            num_decayed=self.num_decayed,
+            weight_decay=self.weight_decay,
+            betas=self.betas,
             eps=self.eps,
-            maximize=False,
+            clip_norm=self.clip_norm,
         )
+
+    def _update(self) -> None:
+        """The function behind `torch.optim.AdamW`; the class itself would import `torch._dynamo`, which takes seconds."""
+        if self.clip_norm is not None:
+            self.grad *= (self.clip_norm / (self.grad.norm() + 1e-6)).clamp(max=1.0)
+        lr = self.schedule.value(self.count).float()
+        sizes = (self.num_decayed, self.flat.numel() - self.num_decayed)
+        arrays = (self.flat, self.grad, self.exp_avg, self.exp_avg_sq)
+        for decay, *parts in zip((self.weight_decay, 0.0), *(a.split(sizes) for a in arrays), strict=True):
+            parameter, grad, exp_avg, exp_avg_sq = parts
+            adamw(
+                [parameter],
+                [grad],
+                [exp_avg],
+                [exp_avg_sq],
+                [],
+                [self.count - 1],  # which it counts up itself
+                fused=True,
+                capturable=lr.is_cuda,
+                amsgrad=False,
+                lr=lr,  # type: ignore[arg-type]
+                weight_decay=decay,
+                beta1=self.betas[0],
+                beta2=self.betas[1],
+                eps=self.eps,
+                maximize=False,
+            )
 
     def state_dict(self) -> dict[str, Tensor]:
         """Flat named tensors, copies: the update count and both moments of every parameter."""
-        state = {"step": self._steps[0].clone()}
-        for name, parameter in self.parameters.items():
-            for moment in ("exp_avg", "exp_avg_sq"):
-                state[f"{moment}.{name}"] = self._state[parameter][moment].clone()
-        return state
+        return {"step": self.count.clone(), **{n: moment.clone() for n, moment in self._moments().items()}}
 
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Writes a `state_dict` back, in place."""
-        expected = {"step"} | {f"{m}.{n}" for n in self.parameters for m in ("exp_avg", "exp_avg_sq")}
+        moments = self._moments()
+        expected = {"step", *moments}
         if set(state) != expected:
             odd = sorted(set(state) ^ expected)[0]
             raise InputError(f"The optimizer state does not fit this model: '{odd}' is on one side only.")
-        for step in self._steps:
-            step.copy_(state["step"])
-        for name, parameter in self.parameters.items():
-            for moment in ("exp_avg", "exp_avg_sq"):
-                self._state[parameter][moment].copy_(state[f"{moment}.{name}"])
+        self.count.copy_(state["step"])
+        for name, moment in moments.items():
+            moment.copy_(state[name])
+
+    def _moments(self) -> dict[str, Tensor]:
+        """Both moments of every parameter, as views."""
+        sizes = [parameter.numel() for parameter in self.parameters.values()]
+        named: dict[str, Tensor] = {}
+        for moment, flat in (("exp_avg", self.exp_avg), ("exp_avg_sq", self.exp_avg_sq)):
+            for (name, parameter), part in zip(self.parameters.items(), flat.split(sizes), strict=True):
+                named[f"{moment}.{name}"] = part.view(parameter.shape)
+        return named
 
 
 def scheduled_adamw(config: RunConfig, model: nn.Module, num_centres: int, batch_size: int) -> ScheduledAdamW:
@@ -181,12 +202,34 @@ def scheduled_adamw(config: RunConfig, model: nn.Module, num_centres: int, batch
     )
 
 
-def _groups(model: nn.Module, lr: float, weight_decay: float) -> list[dict[str, Any]]:
-    """The model's own groups, or one with everything; empty parameters (no global node) are left out."""
+def _decayed_and_rest(
+    model: nn.Module, lr: float, weight_decay: float
+) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    """The parameters that decay and those that do not, by the model's own word; empty ones (no global node) are left out."""
+    groups: Iterable[dict[str, Any]] = [{"params": model.parameters(), "weight_decay": weight_decay}]
     if isinstance(model, Grouped):
-        groups = [dict(group) for group in model.param_groups(lr, weight_decay)]
-    else:
-        groups = [{"params": list(model.parameters()), "weight_decay": weight_decay}]
+        groups = model.param_groups(lr, weight_decay)
+    decayed: list[nn.Parameter] = []
+    rest: list[nn.Parameter] = []
     for group in groups:
-        group["params"] = [p for p in group["params"] if p.requires_grad and p.numel()]
-    return [group for group in groups if group["params"]]
+        used = [p for p in group["params"] if p.requires_grad and p.numel()]
+        (decayed if group["weight_decay"] else rest).extend(used)
+    return decayed, rest
+
+
+@torch.no_grad()
+def _flattened(parameters: list[nn.Parameter]) -> Tensor:
+    """One buffer with all parameters, which become views of it."""
+    flat = torch.cat([parameter.reshape(-1) for parameter in parameters])
+    parts = flat.split([parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.data = part.view(parameter.shape)
+    return flat
+
+
+def _load_kernels() -> Callable[..., None] | None:
+    try:
+        from ansgt.training.triton_adamw import flat_adamw
+    except ImportError:
+        return None
+    return flat_adamw

@@ -22,13 +22,13 @@ HEADS, WIDTH = 4, 64
 
 
 def case(
-    length: int, num_layers: int, multiplier: float = 2.0, batch: int = 3
+    length: int, num_layers: int, multiplier: float = 2.0, batch: int = 3, width: int = WIDTH
 ) -> tuple[Transformer, Tensor, Tensor]:
     torch.manual_seed(length)
-    net = Transformer(WIDTH, num_layers, HEADS, 2, ffn_multiplier=multiplier, attention="plain").to(DEVICE)
+    net = Transformer(width, num_layers, HEADS, 2, ffn_multiplier=multiplier, attention="plain").to(DEVICE)
     for parameter in net.parameters():  # not the initial zeros and ones: every term must count
         parameter.data += 0.1 * torch.randn_like(parameter)
-    h = torch.randn(batch, length, WIDTH, device=DEVICE, requires_grad=True)
+    h = torch.randn(batch, length, width, device=DEVICE, requires_grad=True)
     bias = torch.randn(batch, HEADS, 1 if num_layers == 1 else length, length, device=DEVICE)
     masked = torch.rand(batch, 1, 1, length, device=DEVICE) < 0.3
     masked[..., 0] = False
@@ -42,10 +42,21 @@ def plain(net: Transformer, h: Tensor, bias: Tensor) -> Tensor:
     return h[:, 0]
 
 
-@pytest.mark.parametrize(("length", "num_layers"), [(1, 1), (13, 1), (5, 2), (17, 3), (40, 2)])
-@pytest.mark.parametrize("multiplier", [1.0, 2.0])
-def test_equals_the_layers_forward_and_backward(length: int, num_layers: int, multiplier: float) -> None:
-    net, h, bias = case(length, num_layers, multiplier)
+@pytest.mark.parametrize(
+    ("length", "num_layers", "width", "multiplier"),
+    [
+        (1, 1, 64, 1.0),
+        (13, 1, 64, 2.0),
+        (13, 1, 256, 2.0),
+        (5, 2, 128, 2.0),
+        (17, 3, 64, 1.0),
+        (40, 2, 64, 3.0),
+    ],
+)
+def test_equals_the_layers_forward_and_backward(
+    length: int, num_layers: int, width: int, multiplier: float
+) -> None:
+    net, h, bias = case(length, num_layers, multiplier, width=width)
     parameters = layer_parameters(net.layers)
     out = fused_layers(h, bias, parameters, HEADS, dtype=torch.float32)
     expected = plain(net, h, bias)
@@ -123,7 +134,7 @@ def test_the_model_takes_the_fused_layers_and_agrees() -> None:
     proximity, keys = torch.rand(4, 7, 7, 3, device=DEVICE), torch.zeros(4, 7, device=DEVICE)
     plainly, fused = (net(h, proximity, keys)[0] for net in nets)
     assert (plainly - fused).abs().max() < 1e-4
-    for net, out in zip(nets, (plainly, fused), strict=True):
+    for out in (plainly, fused):
         out.square().sum().backward()
     for (name, one), other in zip(nets[0].named_parameters(), nets[1].parameters(), strict=True):
         assert (one.grad - other.grad).abs().max() < 1e-3, name  # type: ignore[operator]
@@ -133,14 +144,11 @@ def test_the_model_takes_the_fused_layers_and_agrees() -> None:
     "wrong", [{"hidden_channels": 48}, {"per_layer_bias": True}, {"ffn_multiplier": 0.5}]
 )
 def test_what_does_not_fit_is_refused_by_name(wrong: dict[str, float]) -> None:
-    net = Transformer(
-        **{"hidden_channels": 64, "num_layers": 2, "num_heads": 2, "num_proximity": 1} | wrong,
-        attention="fused",
+    fitting = {"hidden_channels": 64, "num_layers": 2, "num_heads": 2, "num_proximity": 1}
+    net = Transformer(**fitting | wrong, attention="fused").to(DEVICE)  # type: ignore[arg-type]
+    width = int(wrong.get("hidden_channels", 64))
+    h, proximity, keys = (
+        torch.zeros(shape, device=DEVICE) for shape in ((1, 3, width), (1, 3, 3, 1), (1, 3))
     )
-    width = wrong.get("hidden_channels", 64)
     with pytest.raises(InputError, match="attention='fused'"):
-        net.to(DEVICE)(
-            torch.zeros(1, 3, int(width), device=DEVICE),
-            torch.zeros(1, 3, 3, 1, device=DEVICE),
-            torch.zeros(1, 3, device=DEVICE),
-        )
+        net(h, proximity, keys)

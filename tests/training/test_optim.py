@@ -57,7 +57,7 @@ def test_equals_pytorchs_adamw_with_a_lambda_schedule(clip_norm: float | None) -
 def test_resumed_equals_unbroken_and_addresses_stay() -> None:
     net = model()
     optimizer = ScheduledAdamW(net, LinearSchedule(0.05, 1e-3, 3, 8))
-    where = [optimizer._state[p]["exp_avg"].data_ptr() for p in net.parameters()]
+    where = [tensor.data_ptr() for tensor in (*net.parameters(), *optimizer._moments().values())]
     for step in range(3):
         optimizer.zero_grad()
         backward(net, step)
@@ -74,7 +74,7 @@ def test_resumed_equals_unbroken_and_addresses_stay() -> None:
         ends.append(torch.cat([p.detach().flatten().clone() for p in net.parameters()]))
     assert torch.equal(*ends)
     assert optimizer.num_updates == 6
-    assert where == [optimizer._state[p]["exp_avg"].data_ptr() for p in net.parameters()]
+    assert where == [tensor.data_ptr() for tensor in (*net.parameters(), *optimizer._moments().values())]
     with pytest.raises(InputError, match="does not fit"):
         optimizer.load_state_dict({"step": saved["step"]})
 

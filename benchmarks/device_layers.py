@@ -1,0 +1,168 @@
+"""The fused layers on a CUDA device: against the layers as they are, and kernel by kernel under several configurations.
+
+    python benchmarks/device_layers.py [--tune] [--out $OUT]
+
+Forward and backward of all layers (dropout 0.5, attention dropout 0.1, bfloat16), replayed as a CUDA graph. Cases: the presets
+of issue 7 and the shipped setting of Cora. With `--tune` the configurations are compiled by as many processes, then timed one
+after the other. Writes layers.json.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from ansgt.models import triton_stack
+from ansgt.models.transformer import Transformer, layer_parameters
+
+CASES = {
+    "authors": {"sequences": 256, "length": 17, "num_layers": 4, "width": 128},
+    "paper": {"sequences": 512, "length": 26, "num_layers": 5, "width": 128},
+    "cora as shipped": {"sequences": 128, "length": 13, "num_layers": 1, "width": 256},
+}
+CONFIGURATIONS = [
+    {"rows": rows, "piece": piece, "warps": warps, "stages": stages, "attention_warps": attention}
+    for rows, piece, warps, stages, attention in [
+        (32, 64, 4, 3, 1),
+        (32, 64, 4, 2, 2),
+        (32, 64, 4, 1, 4),
+        (32, 64, 8, 2, 1),
+        (32, 32, 4, 2, 2),
+        (32, 32, 4, 4, 4),
+        (32, 128, 4, 2, 1),
+        (32, 128, 8, 2, 1),
+        (16, 64, 4, 2, 1),
+        (16, 64, 4, 3, 1),
+        (16, 128, 4, 2, 1),
+        (16, 64, 8, 2, 1),
+        (64, 64, 8, 2, 1),
+        (64, 32, 4, 3, 1),
+    ]
+]
+
+
+def configure(configuration: dict[str, int]) -> None:
+    """Sets how `triton_stack` compiles its kernels in this process."""
+    triton_stack.ROWS = configuration["rows"]
+    options = {"num_warps": configuration["warps"], "num_stages": configuration["stages"]}
+    triton_stack.PROJECT = options
+    for name in ("PROJECT_BACKWARD", "MLP", "MLP_BACKWARD", "WEIGHTS"):
+        setattr(triton_stack, name, {"PIECE": configuration["piece"], **options})
+    plain = triton_stack.attention_settings
+
+    def settings(*arguments: Any) -> dict[str, Any]:
+        return plain(*arguments) | {"num_warps": configuration["attention_warps"]}
+
+    triton_stack.attention_settings = settings  # type: ignore[assignment]
+
+
+def fused_and_plain(sequences: int, length: int, num_layers: int, width: int) -> list[Callable[[], object]]:
+    """Forward and backward, through the fused layers and through the layers themselves."""
+    torch.manual_seed(0)
+    net = Transformer(width, num_layers, 8, 10, 1, dropout=0.5, attention_dropout=0.1).cuda().train()
+    parameters = layer_parameters(net.layers)  # type: ignore[arg-type]
+    h = torch.randn(sequences, length, width, device="cuda", requires_grad=True)
+    queries = 1 if num_layers == 1 else length
+    bias = torch.randn(sequences, 8, queries, length, device="cuda", requires_grad=True)
+
+    def fused() -> object:
+        out = triton_stack.fused_layers(h, bias, parameters, 8, 0.5, 0.1)
+        return torch.autograd.grad(out.sum(), (h, bias, *parameters))
+
+    def plain() -> object:
+        out = h
+        with torch.autocast("cuda", torch.bfloat16):
+            for number, layer in enumerate(net.layers):
+                last = number == num_layers - 1
+                out, _ = layer(out, bias[:, :, :1] if last else bias, centre_only=last)
+        return torch.autograd.grad(out.sum(), (h, bias, *parameters))
+
+    return [fused, plain]
+
+
+def captured(work: Callable[[], object]) -> torch.cuda.CUDAGraph:
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            work()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph
+
+
+def milliseconds(graph: torch.cuda.CUDAGraph, repeats: int = 50) -> float:
+    for _ in range(5):
+        graph.replay()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(repeats):
+        graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / repeats
+
+
+def kernels(graph: torch.cuda.CUDAGraph) -> dict[str, float]:
+    """Microseconds of a call by kernel, those of Triton."""
+    with profile(activities=[ProfilerActivity.CUDA]) as record:
+        for _ in range(10):
+            graph.replay()
+        torch.cuda.synchronize()
+    means = {event.key: event.self_device_time_total / event.count for event in record.key_averages()}
+    return {name: round(mean, 2) for name, mean in means.items() if name.endswith("_kernel")}
+
+
+def compile_only(configuration: dict[str, int]) -> None:
+    configure(configuration)
+    for case in CASES.values():
+        try:
+            fused_and_plain(**case)[0]()
+        except Exception as error:
+            print(configuration, error)
+
+
+def measure(configuration: dict[str, int] | None) -> dict[str, Any]:
+    if configuration is not None:
+        configure(configuration)
+    row: dict[str, Any] = {"configuration": configuration or "as shipped"}
+    for name, case in CASES.items():
+        fused, plain = fused_and_plain(**case)
+        try:
+            graph = captured(fused)
+            row[name] = {"fused_ms": milliseconds(graph), "kernels_us": kernels(graph)}
+            if configuration is None:
+                row[name]["plain_ms"] = milliseconds(captured(plain))
+        except Exception as error:
+            row[name] = {"error": str(error)[:200]}
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
+    options = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    rows = []
+    if options.tune:
+        with context.Pool(len(CONFIGURATIONS)) as pool:
+            pool.map(compile_only, CONFIGURATIONS)
+    for configuration in [None, *(CONFIGURATIONS if options.tune else [])]:
+        with context.Pool(1) as pool:  # a process each: compiled kernels and settings are global
+            rows.append(pool.apply(measure, (configuration,)))
+        print(json.dumps(rows[-1]), flush=True)
+        versions = {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
+        (options.out / "layers.json").write_text(json.dumps({"rows": rows, **versions}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

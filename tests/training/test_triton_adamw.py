@@ -1,0 +1,52 @@
+"""The flat AdamW kernels against PyTorch's AdamW; on CUDA, or anywhere with TRITON_INTERPRET=1."""
+
+import os
+
+import pytest
+import torch
+from torch import nn
+
+pytest.importorskip("triton")
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+if not (torch.cuda.is_available() or INTERPRETED):
+    pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
+
+from ansgt.training.optim import LinearSchedule  # noqa: E402
+from ansgt.training.triton_adamw import flat_adamw  # noqa: E402
+
+DEVICE = "cpu" if INTERPRETED else "cuda"
+
+
+@pytest.mark.parametrize("clip_norm", [None, 0.5, 1e6])
+@pytest.mark.parametrize(("size", "warmup"), [(1, 0), (700, 3), (5000, 1)])
+def test_equals_pytorchs(clip_norm: float | None, size: int, warmup: int) -> None:
+    torch.manual_seed(size)
+    num_decayed = size // 3
+    flat = torch.randn(size, device=DEVICE)
+    theirs = [flat[:num_decayed].clone().requires_grad_(), flat[num_decayed:].clone().requires_grad_()]
+    groups = [{"params": theirs[:1], "weight_decay": 0.3}, {"params": theirs[1:], "weight_decay": 0.0}]
+    peer = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.999))
+    moments = [torch.zeros_like(flat) for _ in range(2)]
+    count, schedule = torch.zeros((), device=DEVICE), LinearSchedule(0.05, 1e-3, warmup, total=5)
+    for step in range(1, 7):
+        grad = torch.randn(size, device=DEVICE)
+        theirs[0].grad, theirs[1].grad = grad[:num_decayed].clone(), grad[num_decayed:].clone()
+        if clip_norm is not None:
+            nn.utils.clip_grad_norm_(theirs, clip_norm)
+        for group in peer.param_groups:
+            group["lr"] = float(schedule.value(torch.tensor(step)))
+        peer.step()
+        count += 1
+        flat_adamw(
+            flat,
+            grad,
+            *moments,
+            count,
+            schedule,
+            num_decayed=num_decayed,
+            weight_decay=0.3,
+            betas=(0.9, 0.999),
+            eps=1e-8,
+            clip_norm=clip_norm,
+        )
+    assert (flat - torch.cat([t.detach() for t in theirs])).abs().max() < 1e-5
