@@ -2,9 +2,9 @@
 
     python benchmarks/device_layers.py [--tune] [--out $OUT]
 
-Forward and backward of all layers (dropout 0.5, attention dropout 0.1, bfloat16), replayed as a CUDA graph. Cases: the presets
-of issue 7 and the shipped setting of Cora. With `--tune` the configurations are compiled by as many processes, then timed one
-after the other. Writes layers.json.
+Forward and backward of all layers (dropout 0.5, attention dropout 0.1, bfloat16), replayed as a CUDA graph. Cases: the
+presets of issue 7 and the shipped setting of Cora. With `--tune` the configurations are compiled by as many processes, then
+timed one after the other. Writes layers.json.
 """
 
 import argparse
@@ -27,33 +27,34 @@ CASES = {
     "cora as shipped": {"sequences": 128, "length": 13, "num_layers": 1, "width": 256},
 }
 CONFIGURATIONS = [
-    {"rows": rows, "piece": piece, "warps": warps, "stages": stages, "attention_warps": attention}
-    for rows, piece, warps, stages, attention in [
-        (32, 64, 4, 3, 1),
-        (32, 64, 4, 2, 2),
-        (32, 64, 4, 1, 4),
-        (32, 64, 8, 2, 1),
-        (32, 32, 4, 2, 2),
-        (32, 32, 4, 4, 4),
-        (32, 128, 4, 2, 1),
-        (32, 128, 8, 2, 1),
-        (16, 64, 4, 2, 1),
-        (16, 64, 4, 3, 1),
-        (16, 128, 4, 2, 1),
-        (16, 64, 8, 2, 1),
-        (64, 64, 8, 2, 1),
-        (64, 32, 4, 3, 1),
+    {
+        "rows": rows,
+        "piece": piece,
+        "warps": warps,
+        "stages": stages,
+        "attention_warps": attention,
+        "shares": shares,
+    }
+    for rows, piece, warps, stages, attention, shares in [
+        (32, 64, 4, 3, 1, 4),
+        (16, 64, 4, 3, 2, 8),
+        (16, 64, 4, 4, 1, 8),
+        (16, 32, 4, 3, 1, 16),
+        (16, 32, 2, 3, 1, 8),
+        (16, 64, 8, 4, 1, 8),
+        (16, 64, 8, 2, 1, 16),
+        (64, 32, 8, 3, 1, 16),
     ]
 ]
 
 
 def configure(configuration: dict[str, int]) -> None:
     """Sets how `triton_stack` compiles its kernels in this process."""
-    triton_stack.ROWS = configuration["rows"]
-    options = {"num_warps": configuration["warps"], "num_stages": configuration["stages"]}
-    triton_stack.PROJECT = options
-    for name in ("PROJECT_BACKWARD", "MLP", "MLP_BACKWARD", "WEIGHTS"):
-        setattr(triton_stack, name, {"PIECE": configuration["piece"], **options})
+    triton_stack.SHARES = configuration["shares"]
+    names = {"ROWS": "rows", "PIECE": "piece", "num_warps": "warps", "num_stages": "stages"}
+    values = {option: configuration[name] for option, name in names.items()}
+    for options in triton_stack.KERNELS.values():
+        options.update({option: value for option, value in values.items() if option in options})
     plain = triton_stack.attention_settings
 
     def settings(*arguments: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import Kernel, as_operand, has_triton, key_bias
+from ansgt.models.attention import HAS_TRITON, Kernel, as_operand, key_bias
 from ansgt.models.dropout import Dropout, dropout, keep_columns
 from ansgt.models.transformer import Transformer
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
@@ -55,7 +55,7 @@ class InputProjection(nn.Module):
 
     def _dropped(self, x: Tensor) -> Tensor:
         """Dropout of dense features. A kernel of our own where they need no gradient: the mask need not be kept."""
-        if self.training and self.dropout and x.is_cuda and not x.requires_grad and has_triton():
+        if self.training and self.dropout and x.is_cuda and not x.requires_grad and HAS_TRITON:
             from ansgt.models.triton_dropout import dropped
 
             return dropped(x, self.dropout)

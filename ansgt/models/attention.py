@@ -9,7 +9,6 @@ it, not its size. Ways to compute the same function: "plain" (matrix products an
 import importlib.util
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Literal, get_args
 
 import torch
@@ -20,6 +19,7 @@ from ansgt.errors import InputError, unknown_name
 from ansgt.models.dropout import dropout as drop
 
 Kernel = Literal["auto", "plain", "sdpa", "triton", "fused"]
+HAS_TRITON = importlib.util.find_spec("triton") is not None
 FUSED_LENGTH = 64
 """Longest sequence that the Triton kernel holds on chip."""
 
@@ -44,11 +44,6 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
     """A = Softmax(Q Kᵀ / sqrt(d_K) + bias) [B, H, Q, T]. The paper prints softmax(QKᵀ)/sqrt(d); see DESIGN section 6."""
     scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
     return torch.softmax(scores + bias, dim=-1)
-
-
-@cache
-def has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
 
 
 FusedKernel = Callable[[Tensor, Tensor, int, float], Tensor]

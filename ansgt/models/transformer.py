@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import FUSED_LENGTH, AttentionBias, Kernel, MultiHeadAttention, has_triton
+from ansgt.models.attention import FUSED_LENGTH, HAS_TRITON, AttentionBias, Kernel, MultiHeadAttention
 from ansgt.models.dropout import Dropout
 
 FUSED_WIDTHS = (64, 128, 256)
@@ -143,7 +143,7 @@ class Transformer(nn.Module):
                     f"multiple of {min(FUSED_WIDTHS)}, and one bias for all layers."
                 )
             return True
-        wanted = attention.attention == "auto" and has_triton()
+        wanted = attention.attention == "auto" and HAS_TRITON
         return wanted and fits and h.is_cuda and torch.is_autocast_enabled("cuda")
 
     def _fused_layers(self, h: Tensor, proximity: Tensor, key_bias: Tensor) -> Tensor:

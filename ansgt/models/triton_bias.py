@@ -20,10 +20,16 @@ PAIRS, PROGRAMS = 128, 256
 @triton.jit
 def _places(first, pairs, length, num_global, PAIRS: tl.constexpr):  # type: ignore[no-untyped-def]
     """Pairs of a block, which of them exist, their keys, and which go to or come from a global node."""
-    pair = (first + tl.arange(0, PAIRS)).to(tl.int64)
-    query, key = pair // length, pair % length
+    pair = first + tl.arange(0, PAIRS)
+    query, key = pair // length, pair % length  # before it grows to 64 bits: that division is slow
     is_global_query, is_global_key = query >= length - num_global, key >= length - num_global
-    return pair, pair < pairs, key, is_global_key & ~is_global_query, is_global_query & ~is_global_key
+    return (
+        pair.to(tl.int64),
+        pair < pairs,
+        key,
+        is_global_key & ~is_global_query,
+        is_global_query & ~is_global_key,
+    )
 
 
 @triton.jit

@@ -115,19 +115,23 @@ def project_backward_kernel(  # type: ignore[no-untyped-def]
     PIECE: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """dH = dH1 + LN'(dQKV W); `stride` > 1: dH1 has a row for every stride-th row of H only."""
-    program = tl.program_id(0)
-    row = program * ROWS + tl.arange(0, ROWS)
+    """dH = dH1 + LN'(dQKV W); `stride` > 1: dH1 has a row for every stride-th row of H only.
+
+    `sums`, a row a program: the parts of the vectors' gradients, here those of LN and of QKV's offset.
+    """
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, WIDTH)
+    sums += tl.program_id(0) * sums_stride
     grad = tl.zeros([ROWS, WIDTH], tl.float32)
     for first in range(0, 3 * WIDTH, PIECE):
         place = first + tl.arange(0, PIECE)
         part = _load_rows(left, row, place, rows, LEFT)
         w = tl.load(weight + place[:, None] * WIDTH + column[None, :])
         grad = tl.dot(part, w, grad, input_precision=PRECISION)
+        tl.store(sums + 2 * WIDTH + place, tl.sum(part.to(tl.float32), axis=0))
     normed, inverse = _normalized(_load_rows(h, row, column, rows, WIDTH), eps, WIDTH)
-    tl.store(sums + program * sums_stride + column, tl.sum(grad * normed, axis=0))
-    tl.store(sums + program * sums_stride + WIDTH + column, tl.sum(grad, axis=0))
+    tl.store(sums + column, tl.sum(grad * normed, axis=0))
+    tl.store(sums + WIDTH + column, tl.sum(grad, axis=0))
     grad = _norm_backward(grad, normed, inverse, tl.load(gain + column), WIDTH)
     has = (row < rows) & (row % stride == 0)
     source = grad_middle + (row // stride)[:, None] * WIDTH + column[None, :]
@@ -230,17 +234,18 @@ def mlp_backward_kernel(  # type: ignore[no-untyped-def]
     DROPOUT: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    program = tl.program_id(0)
-    row = program * ROWS + tl.arange(0, ROWS)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, WIDTH)
     number = row[:, None] * WIDTH + column[None, :]
     kind = left.dtype.element_ty
+    sums += tl.program_id(0) * sums_stride + 5 * WIDTH
     above = _load_rows(grad_out, row, column, rows, WIDTH)
     grad_result = above
     if DROPOUT:
         grad_result = above * keep_scale(seed, site + _FFN, number, rate)
     grad_result = grad_result.to(kind)
     _store_rows(left + 4 * WIDTH + HIDDEN, grad_result, row, column, rows, LEFT)
+    tl.store(sums + 3 * WIDTH + HIDDEN + column, tl.sum(grad_result.to(tl.float32), axis=0))
     grad_x = tl.zeros([ROWS, WIDTH], tl.float32)
     for first in range(0, HIDDEN, PIECE):
         place = first + tl.arange(0, PIECE)
@@ -251,17 +256,19 @@ def mlp_backward_kernel(  # type: ignore[no-untyped-def]
             grad_up *= keep_scale(seed, site + _INNER, row[:, None] * HIDDEN + place[None, :], rate)
         grad_up = grad_up.to(kind)
         _store_rows(left + 4 * WIDTH, grad_up, row, place, rows, LEFT)
+        tl.store(sums + 3 * WIDTH + place, tl.sum(grad_up.to(tl.float32), axis=0))
         w = tl.load(w_up + place[:, None] * WIDTH + column[None, :])
         grad_x = tl.dot(grad_up, w, grad_x, input_precision=PRECISION)
     normed, inverse = _normalized(_load_rows(middle, row, column, rows, WIDTH), eps, WIDTH)
-    tl.store(sums + program * sums_stride + column, tl.sum(grad_x * normed, axis=0))
-    tl.store(sums + program * sums_stride + WIDTH + column, tl.sum(grad_x, axis=0))
+    tl.store(sums + WIDTH + column, tl.sum(grad_x * normed, axis=0))
+    tl.store(sums + 2 * WIDTH + column, tl.sum(grad_x, axis=0))
     grad_state = above + _norm_backward(grad_x, normed, inverse, tl.load(gain + column), WIDTH)
     _store_rows(grad_middle, grad_state, row, column, rows, WIDTH)
     if DROPOUT:
         grad_state *= keep_scale(seed, site + _OUTPUT, number, rate)
     grad_state = grad_state.to(kind)
     _store_rows(left + 3 * WIDTH, grad_state, row, column, rows, LEFT)
+    tl.store(sums + column, tl.sum(grad_state.to(tl.float32), axis=0))
     for first in range(0, WIDTH, PIECE):
         place = first + tl.arange(0, PIECE)
         w = tl.load(w_out + column[:, None] * WIDTH + place[None, :])
@@ -280,22 +287,22 @@ def weights_kernel(  # type: ignore[no-untyped-def]
     size,
     LEFT: tl.constexpr,
     RIGHT: tl.constexpr,
-    FULL: tl.constexpr,
+    WIDTH: tl.constexpr,
     TILE: tl.constexpr,
     PIECE: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """One tile of one weight's gradient, dYᵀ X, over a piece of the rows, and of a bias's, the sum of dY's rows.
+    """One tile of one weight's gradient, dYᵀ X, over a piece of the rows.
 
-    `tiles` [., 5]: first column in `left`, in `right`, where the tile goes in `out`, its row length there, and where the
-    bias's piece goes (-1: not by this tile). Grid: tiles, pieces of the rows, layers. In the last layer all tiles but the
-    first `FULL`, those of QKV, have `compact_rows` rows.
+    `tiles` [., 4]: first column in `left`, in `right`, where the tile goes in `out`, and its row length there. Grid: tiles,
+    pieces of the rows, layers. In the last layer all tiles but QKV's, which come first, have `compact_rows` rows.
     """
     layer, piece = tl.program_id(2), tl.program_id(1)
-    entry = tiles + tl.program_id(0) * 5
+    entry = tiles + tl.program_id(0) * 4
     first_left, first_right = tl.load(entry), tl.load(entry + 1)
-    place, length, place_bias = tl.load(entry + 2), tl.load(entry + 3), tl.load(entry + 4)
-    is_compact = ((layer == tl.num_programs(2) - 1) & (tl.program_id(0) >= FULL)).to(tl.int32)
+    place, length = tl.load(entry + 2), tl.load(entry + 3)
+    full: tl.constexpr = 3 * (WIDTH // TILE) * (WIDTH // TILE)
+    is_compact = ((layer == tl.num_programs(2) - 1) & (tl.program_id(0) >= full)).to(tl.int32)
     count = rows - is_compact * (rows - compact_rows)
     share = tl.cdiv(tl.cdiv(count, tl.num_programs(1)), PIECE) * PIECE
     begin = piece * share
@@ -304,17 +311,13 @@ def weights_kernel(  # type: ignore[no-untyped-def]
     left += layer.to(tl.int64) * rows * LEFT + first_left
     right += layer.to(tl.int64) * rows * RIGHT + first_right
     total = tl.zeros([TILE, TILE], tl.float32)
-    column_sums = tl.zeros([PIECE, TILE], tl.float32)  # summed over the rows once, behind the loop
     for first in range(begin, end, PIECE):
         row = first + tl.arange(0, PIECE)
         grad = _load_rows(left, row, one, end, LEFT)
         x = _load_rows(right, row, two, end, RIGHT)
         total = tl.dot(tl.trans(grad), x, total, input_precision=PRECISION)
-        column_sums += grad.to(tl.float32)
     out += (piece.to(tl.int64) * tl.num_programs(2) + layer) * size
     tl.store(out + place + one[:, None] * length + two[None, :], total)
-    if place_bias >= 0:
-        tl.store(out + place_bias + one, tl.sum(column_sums, axis=0))
 
 
 @triton.jit
@@ -333,6 +336,7 @@ def folded(pieces: Tensor) -> Tensor:
     """Sum over the first dimension."""
     out = torch.empty_like(pieces[0])
     count = min(triton.next_power_of_2(len(pieces)), 32)
-    grid = (triton.cdiv(out.numel(), 128),)
-    fold_kernel[grid](pieces, out, len(pieces), out.numel(), COUNT=count, COLUMNS=128)
+    columns = 2048 // count
+    grid = (triton.cdiv(out.numel(), columns),)
+    fold_kernel[grid](pieces, out, len(pieces), out.numel(), COUNT=count, COLUMNS=columns)
     return out

@@ -36,14 +36,16 @@ PER_LAYER = len(MATRICES) + len(VECTORS)
 """Parameters of a layer, matrices first; `layer_parameters` in `transformer.py` lists them so."""
 NUM_TABLES = 6
 EPS = 1e-5
-ROWS, SHARES = 32, 4
-"""Rows of a program; into how many pieces the rows are cut for the weights' gradient."""
-PROJECT: dict[str, Any] = {"num_warps": 4}
-PROJECT_BACKWARD: dict[str, Any] = {"PIECE": 64, "num_warps": 4}
-MLP: dict[str, Any] = {"PIECE": 64, "num_warps": 4}
-MLP_BACKWARD: dict[str, Any] = {"PIECE": 64, "num_warps": 4}
-WEIGHTS: dict[str, Any] = {"PIECE": 64, "num_warps": 8}
-"""How the kernels are compiled (`benchmarks/device_layers.py` tries others)."""
+SHARES = 8
+"""Into how many pieces the rows are cut for the weights' gradient."""
+KERNELS: dict[str, dict[str, int]] = {
+    "project": {"ROWS": 32, "num_warps": 4},
+    "project_backward": {"ROWS": 32, "PIECE": 64, "num_warps": 4, "num_stages": 3},
+    "mlp": {"ROWS": 16, "PIECE": 64, "num_warps": 4, "num_stages": 2},
+    "mlp_backward": {"ROWS": 16, "PIECE": 64, "num_warps": 4, "num_stages": 2},
+    "weights": {"PIECE": 64, "num_warps": 8, "num_stages": 3},
+}
+"""Rows a program takes, columns it multiplies at a time, how it is compiled; `benchmarks/device_layers.py` tries others."""
 
 
 @dataclass(frozen=True)
@@ -100,16 +102,28 @@ class Sizes:
 
     @property
     def flat(self) -> int:
-        """Numbers in the gradient of a layer's matrices and of the vectors that are added behind them."""
-        return sum(a * b for a, b in self.matrices) + self.left
+        """Numbers in a layer's matrices."""
+        return sum(a * b for a, b in self.matrices)
+
+    @property
+    def vectors(self) -> list[int]:
+        """Lengths of a layer's vectors, in the order of `VECTORS`."""
+        d, f = self.width, self.hidden
+        return [d, d, 3 * d, d, d, d, f, d]
 
     @property
     def tile(self) -> int:
         """Edge of a tile of a weight's gradient."""
         return 128 if self.width % 128 == 0 and self.hidden % 128 == 0 else 64
 
-    def common(self) -> dict[str, Any]:
-        return {"WIDTH": self.width, "PRECISION": precision(self.dtype)}
+    def programs(self, kernel: str, rows: int) -> int:
+        return triton.cdiv(rows, KERNELS[kernel]["ROWS"])
+
+    def options(self, kernel: str) -> dict[str, Any]:
+        options = dict(KERNELS[kernel])
+        if self.dtype == torch.float32 and "PIECE" in options:  # twice the bytes: half of them at a time
+            options["PIECE"] //= 2
+        return {"WIDTH": self.width, "PRECISION": precision(self.dtype), **options}
 
 
 def fused_layers(
@@ -165,10 +179,10 @@ class _Eager(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         h, bias, seed, *rest = ctx.saved_tensors
         tables, parameters = rest[:NUM_TABLES], rest[NUM_TABLES:]
-        grad_h, grad_bias, flat, norms = _backward(
+        grad_h, grad_bias, flat, vectors = _backward(
             ctx.sizes, grad.contiguous(), h, bias, seed, ctx.rates, tables, parameters
         )
-        return (grad_h, grad_bias, None, None, None, None, None, *_cut(ctx.sizes, flat, norms))
+        return (grad_h, grad_bias, None, None, None, None, None, *_cut(ctx.sizes, flat, vectors))
 
 
 @torch.library.custom_op("ansgt::layers", mutates_args=())
@@ -235,8 +249,8 @@ def _(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
     flat = grad.new_empty((sizes.layers, sizes.flat))
-    norms = grad.new_empty((sizes.layers, 2, 2, sizes.width))
-    return h.new_empty(h.shape), bias.new_empty(bias.shape), flat, norms
+    vectors = grad.new_empty((sizes.layers, sum(sizes.vectors)))
+    return h.new_empty(h.shape), bias.new_empty(bias.shape), flat, vectors
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -248,11 +262,11 @@ def _apply_backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Any, ...]:
     h, bias, seed, *rest = ctx.saved_tensors
     tables, parameters = rest[:NUM_TABLES], rest[NUM_TABLES:]
     rates = (ctx.dropout, ctx.attention_dropout)
-    grad_h, grad_bias, flat, norms = _compiled_backward(
+    grad_h, grad_bias, flat, vectors = _compiled_backward(
         grad, h, bias, seed, tables, parameters, ctx.num_heads, *rates, ctx.dtype
     )
     sizes = Sizes.of(h, bias, parameters, ctx.num_heads, ctx.dtype)
-    return grad_h, grad_bias, None, _cut(sizes, flat, norms), None, None, None, None
+    return grad_h, grad_bias, None, _cut(sizes, flat, vectors), None, None, None, None
 
 
 _compiled.register_autograd(_apply_backward, setup_context=_save)
@@ -280,7 +294,7 @@ def _empty_tables(sizes: Sizes, like: Tensor, keep: bool) -> tuple[Tensor, ...]:
     shapes = [(kept, sizes.right, sizes.dtype), (kept, 3 * d, sizes.dtype), (kept, sizes.hidden, sizes.dtype)]
     shapes += [(kept, d, torch.float32), (sizes.layers - 1, d, torch.float32)]
     tables = [like.new_empty((layers, sizes.rows, width), dtype=kind) for layers, width, kind in shapes]
-    return (*tables, like.new_empty(sizes.layers * sum(a * b for a, b in sizes.matrices), dtype=sizes.dtype))
+    return (*tables, like.new_empty(sizes.layers * sizes.flat, dtype=sizes.dtype))
 
 
 def _forward(
@@ -297,24 +311,24 @@ def _forward(
     right, qkv, pre, middle, states, _ = _empty_tables(sizes, h, keep)
     half = _half(parameters, sizes.dtype)
     out = torch.empty((sizes.sequences, d), device=h.device)
-    common, dropout = sizes.common(), {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
+    dropout = {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
     state = h
     for layer, part in enumerate(_layers(sizes, half, parameters)):
         at, rows = layer % len(right), sizes.rows_behind(layer)
-        project_kernel[(triton.cdiv(n, ROWS), 3 * d // min(d, 128))](
+        project_kernel[(sizes.programs("project", n), 3 * d // min(d, 128))](
             state, part["gain1"], part["shift1"], part["in_proj"], part["in_bias"], right[at], qkv[at], n, EPS,
-            RIGHT=sizes.right, ROWS=ROWS, COLUMNS=min(d, 128), **PROJECT, **common,
+            RIGHT=sizes.right, COLUMNS=min(d, 128), **sizes.options("project"),
         )  # fmt: skip
         attend_kernel[(sizes.sequences * sizes.heads,)](
             qkv[at], bias, right[at][:, d:], seed, layer * SITES,
             out_stride=sizes.right, **_attention(sizes, layer, rates[1]),
         )  # fmt: skip
         following = out if sizes.is_last(layer) else states[layer]
-        mlp_kernel[(triton.cdiv(rows, ROWS),)](
+        mlp_kernel[(sizes.programs("mlp", rows),)](
             state, part["gain2"], part["shift2"], part["out_proj"], part["out_bias"],
             part["up"], part["up_bias"], part["down"], part["down_bias"],
             right[at], middle[at], pre[at], following, seed, layer * SITES, rows, sizes.stride(layer), eps=EPS,
-            HIDDEN=f, RIGHT=sizes.right, ROWS=ROWS, **dropout, **MLP, **common,
+            HIDDEN=f, RIGHT=sizes.right, **dropout, **sizes.options("mlp"),
         )  # fmt: skip
         state = following
     return out, right, qkv, pre, middle, states, half
@@ -337,32 +351,31 @@ def _backward(
     left = torch.empty((sizes.layers, n, sizes.left), dtype=sizes.dtype, device=device)
     grad_attended = torch.empty((n, d), dtype=sizes.dtype, device=device)
     grad_middle = torch.empty((n, d), device=device)
-    programs = triton.cdiv(n, ROWS)
-    sums = torch.zeros((programs, sizes.layers, 2, 2, d), device=device)
+    programs = max(sizes.programs(kernel, n) for kernel in ("project_backward", "mlp_backward"))
+    sums = torch.zeros((programs, sizes.layers, sum(sizes.vectors)), device=device)
     grad_bias = torch.zeros(bias.shape, device=device)
-    common, dropout = sizes.common(), {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
+    dropout = {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
     for layer, part in reversed(list(enumerate(_layers(sizes, half, parameters)))):
         rows, state = sizes.rows_behind(layer), states[layer - 1] if layer else h
-        mlp_backward_kernel[(triton.cdiv(rows, ROWS),)](
+        mlp_backward_kernel[(sizes.programs("mlp_backward", rows),)](
             grad, part["gain2"], part["out_proj"], part["up"], part["down"], middle[layer], pre[layer], left[layer],
-            grad_attended, grad_middle, sums[:, layer, 1], sums.stride(0), seed, layer * SITES, rows, eps=EPS,
-            HIDDEN=f, LEFT=sizes.left, ROWS=ROWS, **dropout, **MLP_BACKWARD, **common,
+            grad_attended, grad_middle, sums[:, layer], sums.stride(0), seed, layer * SITES, rows, eps=EPS,
+            HIDDEN=f, LEFT=sizes.left, **dropout, **sizes.options("mlp_backward"),
         )  # fmt: skip
         attend_backward_kernel[(sizes.sequences * sizes.heads,)](
             qkv[layer], bias, seed, layer * SITES, grad_attended, left[layer], grad_bias,
             grad_stride=sizes.left, ADD=True, **_attention(sizes, layer, rates[1]),
         )  # fmt: skip
         grad = torch.empty((n, d), device=device)
-        project_backward_kernel[(programs,)](
-            state, part["gain1"], part["in_proj"], left[layer], grad_middle, grad, sums[:, layer, 0], sums.stride(0),
-            n, sizes.stride(layer), EPS, LEFT=sizes.left, ROWS=ROWS, **PROJECT_BACKWARD, **common,
+        project_backward_kernel[(sizes.programs("project_backward", n),)](
+            state, part["gain1"], part["in_proj"], left[layer], grad_middle, grad, sums[:, layer], sums.stride(0),
+            n, sizes.stride(layer), EPS, LEFT=sizes.left, **sizes.options("project_backward"),
         )  # fmt: skip
     tiles = _tiles(sizes, device)
     pieces = torch.empty((SHARES, sizes.layers, sizes.flat), device=device)
     weights_kernel[(len(tiles), SHARES, sizes.layers)](
         left, right, tiles, pieces, n, sizes.sequences, sizes.flat,
-        LEFT=sizes.left, RIGHT=sizes.right, FULL=3 * (d // sizes.tile) ** 2, TILE=sizes.tile,
-        PRECISION=precision(sizes.dtype), **WEIGHTS,
+        LEFT=sizes.left, RIGHT=sizes.right, TILE=sizes.tile, **sizes.options("weights"),
     )  # fmt: skip
     grad = grad.view(sizes.sequences, sizes.length, d)
     return grad, grad_bias.to(bias.dtype), folded(pieces), folded(sums)
@@ -375,28 +388,23 @@ def _attention(sizes: Sizes, layer: int, rate: float) -> dict[str, Any]:
     )
 
 
-def _cut(sizes: Sizes, flat: Tensor, norms: Tensor) -> list[Tensor]:
-    """The parameters' gradients, in their order, as views of `flat` [L, .] and `norms` [L, 2, 2, d]."""
-    d, f = sizes.width, sizes.hidden
-    lengths = [a * b for a, b in sizes.matrices] + [3 * d, d, f, d]
+def _cut(sizes: Sizes, matrices: Tensor, vectors: Tensor) -> list[Tensor]:
+    """The parameters' gradients, in their order, as views of two arrays with a row a layer."""
     grads: list[Tensor] = []
     for layer in range(sizes.layers):
-        *matrices, in_bias, out_bias, up_bias, down_bias = flat[layer].split(lengths)
-        grads += [matrix.view(shape) for matrix, shape in zip(matrices, sizes.matrices, strict=True)]
-        first, second = norms[layer]
-        grads += [first[0], first[1], in_bias, out_bias, second[0], second[1], up_bias, down_bias]
+        parts = matrices[layer].split([a * b for a, b in sizes.matrices])
+        grads += [part.view(shape) for part, shape in zip(parts, sizes.matrices, strict=True)]
+        grads += vectors[layer].split(sizes.vectors)
     return grads
 
 
 @cache
 def _tiles(sizes: Sizes, device: torch.device) -> Tensor:
-    """What every program of `weights_kernel` computes [., 5], int32."""
+    """What every program of `weights_kernel` computes [., 4], int32."""
     rows, place, first_left, first_right = [], 0, 0, 0
-    first_bias = sum(a * b for a, b in sizes.matrices)
     for height, width in sizes.matrices:
         for one in range(0, height, sizes.tile):
             for two in range(0, width, sizes.tile):
-                bias = first_bias + first_left + one if two == 0 else -1
-                rows.append([first_left + one, first_right + two, place + one * width + two, width, bias])
+                rows.append([first_left + one, first_right + two, place + one * width + two, width])
         place, first_left, first_right = place + height * width, first_left + height, first_right + width
     return torch.tensor(rows, dtype=torch.int32, device=device)

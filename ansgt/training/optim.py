@@ -115,7 +115,7 @@ class ScheduledAdamW:
         """One update from the gradients at hand."""
         self.count += 1
         grads = (torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters.values())
-        torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
+        torch.cat(_joined([grad.reshape(-1) for grad in grads]), out=self.grad)
         if self._flat_adamw is None:
             self._update()
             return
@@ -225,6 +225,21 @@ def _flattened(parameters: list[nn.Parameter]) -> Tensor:
     for parameter, part in zip(parameters, parts, strict=True):
         parameter.data = part.view(parameter.shape)
     return flat
+
+
+def _joined(parts: list[Tensor]) -> list[Tensor]:
+    """The same numbers in fewer pieces: neighbours that lie end to end in one buffer become one view of it."""
+    joined: list[Tensor] = []
+    end = None
+    for part in parts:
+        storage = part.untyped_storage().data_ptr()
+        if joined and end == (storage, part.storage_offset()):
+            last = joined[-1]
+            joined[-1] = last.as_strided((last.numel() + part.numel(),), (1,))
+        else:
+            joined.append(part)
+        end = (storage, part.storage_offset() + part.numel())
+    return joined
 
 
 def _load_kernels() -> Callable[..., None] | None:

@@ -6,7 +6,7 @@ from torch import nn
 
 from ansgt.errors import InputError
 from ansgt.models.ansgt import ANSGT
-from ansgt.training.optim import LinearSchedule, ScheduledAdamW
+from ansgt.training.optim import LinearSchedule, ScheduledAdamW, _joined
 
 
 def model() -> nn.Module:
@@ -92,3 +92,11 @@ def test_decay_spares_vectors_and_empty_parameters_are_left_out() -> None:
     assert torch.equal(net.transformer.norm.weight, before["transformer.norm.weight"])
     assert torch.allclose(net.input.weight, before["input.weight"] * 0.95)
     assert "global_nodes" not in optimizer.parameters
+
+
+def test_neighbours_in_memory_are_joined_and_nothing_else() -> None:
+    buffer, other = torch.arange(10.0), torch.arange(5.0)
+    parts = [buffer[0:3], buffer[3:7], buffer[8:10], other[0:2], other[2:5], buffer[0:0]]
+    joined = _joined(parts)
+    assert [len(part) for part in joined] == [7, 2, 5, 0]
+    assert torch.equal(torch.cat(joined), torch.cat(parts))
