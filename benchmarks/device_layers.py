@@ -26,41 +26,29 @@ CASES = {
     "paper": {"sequences": 512, "length": 26, "num_layers": 5, "width": 128},
     "cora as shipped": {"sequences": 128, "length": 13, "num_layers": 1, "width": 256},
 }
-CONFIGURATIONS = [
-    {
-        "rows": rows,
-        "piece": piece,
-        "warps": warps,
-        "stages": stages,
-        "attention_warps": attention,
-        "shares": shares,
-    }
-    for rows, piece, warps, stages, attention, shares in [
-        (32, 64, 4, 3, 1, 4),
-        (16, 64, 4, 3, 2, 8),
-        (16, 64, 4, 4, 1, 8),
-        (16, 32, 4, 3, 1, 16),
-        (16, 32, 2, 3, 1, 8),
-        (16, 64, 8, 4, 1, 8),
-        (16, 64, 8, 2, 1, 16),
-        (64, 32, 8, 3, 1, 16),
-    ]
+CONFIGURATIONS: list[dict[str, int]] = [
+    {"SHARES": 4},
+    {"SHARES": 4, "weights.num_stages": 4, "mlp.num_stages": 3, "project.ROWS": 64},
+    {"SHARES": 8, "weights.num_stages": 4, "mlp_backward.ROWS": 32, "mlp_backward.num_stages": 3},
+    {"SHARES": 4, "weights.PIECE": 32, "weights.num_stages": 4, "attention.num_warps": 2},
+    {"SHARES": 8, "weights.PIECE": 128, "weights.num_stages": 2, "project_backward.ROWS": 16},
+    {"SHARES": 16, "weights.num_warps": 4, "project_backward.num_stages": 4, "project_backward.PIECE": 128},
 ]
+"""What is changed: `SHARES`, or an option of one of `triton_stack.KERNELS`, or of the attention kernels."""
 
 
 def configure(configuration: dict[str, int]) -> None:
     """Sets how `triton_stack` compiles its kernels in this process."""
-    triton_stack.SHARES = configuration["shares"]
-    names = {"ROWS": "rows", "PIECE": "piece", "num_warps": "warps", "num_stages": "stages"}
-    values = {option: configuration[name] for option, name in names.items()}
-    for options in triton_stack.KERNELS.values():
-        options.update({option: value for option, value in values.items() if option in options})
     plain = triton_stack.attention_settings
-
-    def settings(*arguments: Any) -> dict[str, Any]:
-        return plain(*arguments) | {"num_warps": configuration["attention_warps"]}
-
-    triton_stack.attention_settings = settings  # type: ignore[assignment]
+    for name, value in configuration.items():
+        kernel, _, option = name.partition(".")
+        if name == "SHARES":
+            triton_stack.SHARES = value
+        elif kernel == "attention":
+            changed = {option: value}
+            triton_stack.attention_settings = lambda *sizes, changed=changed: plain(*sizes) | changed  # type: ignore
+        else:
+            triton_stack.KERNELS[kernel][option] = value
 
 
 def fused_and_plain(sequences: int, length: int, num_layers: int, width: int) -> list[Callable[[], object]]:

@@ -100,6 +100,8 @@ def attend_backward_kernel(  # type: ignore[no-untyped-def]
     grad_out,
     grad_qkv,
     grad_bias,
+    sums,
+    sums_stride,
     length,
     queries,
     bias_rows,
@@ -114,7 +116,11 @@ def attend_backward_kernel(  # type: ignore[no-untyped-def]
     ADD: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """dQ, dK, dV (rows of `grad_stride`) and the bias's gradient, added to what is there if `ADD`."""
+    """dQ, dK, dV (rows of `grad_stride`) and the bias's gradient.
+
+    As a part of the fused layers (`ADD`) it adds the latter to what is there, and leaves the sums of dQ, dK and dV over the
+    tokens, the projection's offset's gradient, in row `sequence` of `sums`.
+    """
     program = tl.program_id(0)
     sequence, head = program // HEADS, program % HEADS
     query_row, row, column = tl.arange(0, QUERIES), tl.arange(0, BLOCK), tl.arange(0, WIDTH)
@@ -158,6 +164,11 @@ def attend_backward_kernel(  # type: ignore[no-untyped-def]
     tl.store(target_query, grad_query.to(kind), mask=query_row[:, None] < queries)
     tl.store(target + channels, grad_key.to(kind), mask=row[:, None] < length)
     tl.store(target + 2 * channels, grad_value.to(kind), mask=row[:, None] < length)
+    if ADD:
+        offset = sums + sequence * sums_stride + head * WIDTH + column
+        tl.store(offset, tl.sum(grad_query, axis=0))  # rows beyond T are zero: their logits have no gradient
+        tl.store(offset + channels, tl.sum(grad_key, axis=0))
+        tl.store(offset + 2 * channels, tl.sum(grad_value, axis=0))
 
 
 def attention_settings(
@@ -208,7 +219,18 @@ def _backward(
     grad_qkv, grad_bias = torch.empty_like(qkv), torch.empty_like(bias)
     settings = attention_settings(qkv.shape[1], qkv.shape[2] // 3, num_heads, rate, qkv.dtype)
     attend_backward_kernel[(qkv.shape[0] * num_heads,)](
-        qkv, bias, seed, 0, grad, grad_qkv, grad_bias, grad_stride=qkv.shape[2], ADD=False, **settings
+        qkv,
+        bias,
+        seed,
+        0,
+        grad,
+        grad_qkv,
+        grad_bias,
+        grad_bias,
+        0,
+        grad_stride=qkv.shape[2],
+        ADD=False,
+        **settings,
     )
     return grad_qkv, grad_bias
 

@@ -117,7 +117,7 @@ def project_backward_kernel(  # type: ignore[no-untyped-def]
 ):
     """dH = dH1 + LN'(dQKV W); `stride` > 1: dH1 has a row for every stride-th row of H only.
 
-    `sums`, a row a program: the parts of the vectors' gradients, here those of LN and of QKV's offset.
+    `sums`, a row a program: the parts of the vectors' gradients, here those of LN (attention has those of QKV's offset).
     """
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, WIDTH)
@@ -128,7 +128,6 @@ def project_backward_kernel(  # type: ignore[no-untyped-def]
         part = _load_rows(left, row, place, rows, LEFT)
         w = tl.load(weight + place[:, None] * WIDTH + column[None, :])
         grad = tl.dot(part, w, grad, input_precision=PRECISION)
-        tl.store(sums + 2 * WIDTH + place, tl.sum(part.to(tl.float32), axis=0))
     normed, inverse = _normalized(_load_rows(h, row, column, rows, WIDTH), eps, WIDTH)
     tl.store(sums + column, tl.sum(grad * normed, axis=0))
     tl.store(sums + WIDTH + column, tl.sum(grad, axis=0))
@@ -299,8 +298,9 @@ def weights_kernel(  # type: ignore[no-untyped-def]
     """
     layer, piece = tl.program_id(2), tl.program_id(1)
     entry = tiles + tl.program_id(0) * 4
-    first_left, first_right = tl.load(entry), tl.load(entry + 1)
-    place, length = tl.load(entry + 2), tl.load(entry + 3)
+    first_left = tl.multiple_of(tl.load(entry), TILE)  # or the compiler loads number by number
+    first_right = tl.multiple_of(tl.load(entry + 1), TILE)
+    place, length = tl.multiple_of(tl.load(entry + 2), TILE), tl.multiple_of(tl.load(entry + 3), TILE)
     full: tl.constexpr = 3 * (WIDTH // TILE) * (WIDTH // TILE)
     is_compact = ((layer == tl.num_programs(2) - 1) & (tl.program_id(0) >= full)).to(tl.int32)
     count = rows - is_compact * (rows - compact_rows)

@@ -351,8 +351,8 @@ def _backward(
     left = torch.empty((sizes.layers, n, sizes.left), dtype=sizes.dtype, device=device)
     grad_attended = torch.empty((n, d), dtype=sizes.dtype, device=device)
     grad_middle = torch.empty((n, d), device=device)
-    programs = max(sizes.programs(kernel, n) for kernel in ("project_backward", "mlp_backward"))
-    sums = torch.zeros((programs, sizes.layers, sum(sizes.vectors)), device=device)
+    programs = [sizes.programs(kernel, n) for kernel in ("project_backward", "mlp_backward")]
+    sums = torch.zeros((max(*programs, sizes.sequences), sizes.layers, sum(sizes.vectors)), device=device)
     grad_bias = torch.zeros(bias.shape, device=device)
     dropout = {"rate": rates[0], "DROPOUT": rates[0] > 0.0}
     for layer, part in reversed(list(enumerate(_layers(sizes, half, parameters)))):
@@ -364,7 +364,7 @@ def _backward(
         )  # fmt: skip
         attend_backward_kernel[(sizes.sequences * sizes.heads,)](
             qkv[layer], bias, seed, layer * SITES, grad_attended, left[layer], grad_bias,
-            grad_stride=sizes.left, ADD=True, **_attention(sizes, layer, rates[1]),
+            sums[:, layer, 2 * d :], sums.stride(0), grad_stride=sizes.left, ADD=True, **_attention(sizes, layer, rates[1]),
         )  # fmt: skip
         grad = torch.empty((n, d), device=device)
         project_backward_kernel[(sizes.programs("project_backward", n),)](
