@@ -1,4 +1,4 @@
-"""CUDA against CPU, and captured against eager: the same losses, step by step, in float32.
+"""CUDA against CPU, captured against eager, fused layers against plain: the same losses, step by step, in float32.
 
     python benchmarks/device_parity.py --root DATA [--dataset cora] [--steps 10] [--out $OUT]
 
@@ -25,9 +25,11 @@ from ansgt.training.fit import seed_all
 NO_DROPOUT = ["dropout=0.0", "attention_dropout=0.0", "input_dropout=0.0", "amp=false"]
 
 
-def losses(dataset: str, root: str, device: str, steps: int, cache: str, captured: bool) -> list[float]:
+def losses(
+    dataset: str, root: str, device: str, steps: int, cache: str, captured: bool, attention: str = "auto"
+) -> list[float]:
     """Loss of the first steps from one seed, always over the same centres."""
-    overrides = [*NO_DROPOUT, f"captured={str(captured).lower()}"]
+    overrides = [*NO_DROPOUT, f"captured={str(captured).lower()}", f"attention={attention}"]
     data, config = prepare_run(
         dataset, "ansgt", root=root, device=device, overrides=overrides, cache_dir=cache
     )
@@ -58,18 +60,21 @@ def main() -> None:
     cpu = losses(*shared, "cpu", arguments.steps, arguments.cache, captured=False)
     eager = losses(*shared, "cuda", 50, arguments.cache, captured=False)
     captured = losses(*shared, "cuda", 50, arguments.cache, captured=True)
+    fused = losses(*shared, "cuda", 50, arguments.cache, captured=True, attention="fused")
     record = {
         "dataset": arguments.dataset,
         "cpu": cpu,
         "eager": eager,
         "captured": captured,
+        "fused": fused,
         "cpu_vs_cuda": max(abs(a - b) for a, b in zip(cpu, eager, strict=False)),
         "captured_vs_eager": max(abs(a - b) for a, b in zip(captured, eager, strict=True)),
+        "fused_vs_eager": max(abs(a - b) for a, b in zip(fused, eager, strict=True)),
         "gpu": torch.cuda.get_device_name(),
         "torch": torch.__version__,
     }
     (Path(arguments.out) / "parity.json").write_text(json.dumps(record, indent=1))
-    print({key: record[key] for key in ("cpu_vs_cuda", "captured_vs_eager")})
+    print({key: record[key] for key in ("cpu_vs_cuda", "captured_vs_eager", "fused_vs_eager")})
 
 
 if __name__ == "__main__":

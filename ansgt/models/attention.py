@@ -8,6 +8,7 @@ it, not its size. Ways to compute the same function: "plain" (matrix products an
 
 import importlib.util
 import math
+import os
 from collections.abc import Callable
 from typing import Literal, get_args
 
@@ -44,6 +45,12 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
     """A = Softmax(Q Kᵀ / sqrt(d_K) + bias) [B, H, Q, T]. The paper prints softmax(QKᵀ)/sqrt(d); see DESIGN section 6."""
     scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
     return torch.softmax(scores + bias, dim=-1)
+
+
+def check_cuda(kernel: Kernel, h: Tensor) -> None:
+    """Refuses a kernel by name where it cannot run; Triton's interpreter runs it anywhere."""
+    if not h.is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
+        raise InputError(f"attention={kernel!r} runs on CUDA alone; `auto` takes what the device can do.")
 
 
 FusedKernel = Callable[[Tensor, Tensor, int, float], Tensor]
@@ -124,6 +131,8 @@ class MultiHeadAttention(nn.Module):
 
     def _takes_fused(self, h: Tensor) -> bool:
         """Always if asked for by name (it then says what it cannot do); "auto" wherever it is the faster one."""
+        if self.attention == "triton":
+            check_cuda(self.attention, h)
         return self.attention == "triton" or (h.is_cuda and h.shape[1] <= FUSED_LENGTH)
 
     def _centre_projections(self, h: Tensor) -> tuple[Tensor, ...]:

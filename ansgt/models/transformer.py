@@ -7,7 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import FUSED_LENGTH, HAS_TRITON, AttentionBias, Kernel, MultiHeadAttention
+from ansgt.models.attention import (
+    FUSED_LENGTH,
+    HAS_TRITON,
+    AttentionBias,
+    Kernel,
+    MultiHeadAttention,
+    check_cuda,
+)
 from ansgt.models.dropout import Dropout
 
 FUSED_WIDTHS = (64, 128, 256)
@@ -136,6 +143,7 @@ class Transformer(nn.Module):
         fits = len(self.biases) == 1 and h.shape[1] <= FUSED_LENGTH and width // attention.num_heads >= 16
         fits = fits and width in FUSED_WIDTHS and inner % min(FUSED_WIDTHS) == 0
         if attention.attention == "fused":
+            check_cuda(attention.attention, h)
             if not fits:
                 raise InputError(
                     f"attention='fused' takes at most {FUSED_LENGTH} tokens, hidden_channels of "

@@ -238,6 +238,7 @@ def mlp_backward_kernel(  # type: ignore[no-untyped-def]
     number = row[:, None] * WIDTH + column[None, :]
     kind = left.dtype.element_ty
     sums += tl.program_id(0) * sums_stride + 5 * WIDTH
+    first_row = tl.arange(0, 16)[:, None]
     above = _load_rows(grad_out, row, column, rows, WIDTH)
     grad_result = above
     if DROPOUT:
@@ -255,7 +256,10 @@ def mlp_backward_kernel(  # type: ignore[no-untyped-def]
             grad_up *= keep_scale(seed, site + _INNER, row[:, None] * HIDDEN + place[None, :], rate)
         grad_up = grad_up.to(kind)
         _store_rows(left + 4 * WIDTH, grad_up, row, place, rows, LEFT)
-        tl.store(sums + 3 * WIDTH + place, tl.sum(grad_up.to(tl.float32), axis=0))
+        summed = tl.dot(
+            tl.full([16, ROWS], 1.0, kind), grad_up, input_precision=PRECISION
+        )  # 16 times the same row
+        tl.store((sums + 3 * WIDTH + place)[None, :] + first_row, summed, mask=first_row == 0)
         w = tl.load(w_up + place[:, None] * WIDTH + column[None, :])
         grad_x = tl.dot(grad_up, w, grad_x, input_precision=PRECISION)
     normed, inverse = _normalized(_load_rows(middle, row, column, rows, WIDTH), eps, WIDTH)

@@ -36,10 +36,10 @@ PER_LAYER = len(MATRICES) + len(VECTORS)
 """Parameters of a layer, matrices first; `layer_parameters` in `transformer.py` lists them so."""
 NUM_TABLES = 6
 EPS = 1e-5
-SHARES = 8
+SHARES = 4
 """Into how many pieces the rows are cut for the weights' gradient."""
 KERNELS: dict[str, dict[str, int]] = {
-    "project": {"ROWS": 32, "num_warps": 4},
+    "project": {"ROWS": 64, "num_warps": 4},
     "project_backward": {"ROWS": 32, "PIECE": 64, "num_warps": 4, "num_stages": 3},
     "mlp": {"ROWS": 16, "PIECE": 64, "num_warps": 4, "num_stages": 2},
     "mlp_backward": {"ROWS": 16, "PIECE": 64, "num_warps": 4, "num_stages": 2},

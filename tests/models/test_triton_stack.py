@@ -140,6 +140,24 @@ def test_the_model_takes_the_fused_layers_and_agrees() -> None:
         assert (one.grad - other.grad).abs().max() < 1e-3, name  # type: ignore[operator]
 
 
+@pytest.mark.skipif(INTERPRETED, reason="the interpreter cannot be compiled")
+def test_compiled_agrees_with_eager() -> None:
+    torch.manual_seed(0)
+    net = Transformer(WIDTH, 2, HEADS, 3, num_global=1, attention="fused").to(DEVICE)
+    h = torch.randn(4, 7, WIDTH, device=DEVICE, requires_grad=True)
+    proximity, keys = torch.rand(4, 7, 7, 3, device=DEVICE), torch.zeros(4, 7, device=DEVICE)
+
+    def loss() -> Tensor:
+        return net(h, proximity, keys)[0].square().sum()
+
+    inputs = (h, *net.parameters())
+    eager, compiled = loss(), torch.compile(loss, dynamic=False)()
+    assert torch.allclose(eager, compiled, rtol=1e-5)
+    wanted = torch.autograd.grad(eager, inputs)
+    for one, other in zip(torch.autograd.grad(compiled, inputs), wanted, strict=True):
+        assert (one - other).abs().max() < 1e-3
+
+
 @pytest.mark.parametrize(
     "wrong", [{"hidden_channels": 48}, {"per_layer_bias": True}, {"ffn_multiplier": 0.5}]
 )
