@@ -21,6 +21,8 @@ from ansgt.models.dropout import dropout as drop
 
 Kernel = Literal["auto", "plain", "sdpa", "triton", "fused"]
 HAS_TRITON = importlib.util.find_spec("triton") is not None
+SHARED_MEMORY = 200 << 10
+"""Bytes of shared memory a program of the fused layers may want."""
 FUSED_LENGTH = 64
 """Longest sequence that the Triton kernel holds on chip."""
 
@@ -45,6 +47,14 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor) -> Tensor:
     """A = Softmax(Q Kᵀ / sqrt(d_K) + bias) [B, H, Q, T]. The paper prints softmax(QKᵀ)/sqrt(d); see DESIGN section 6."""
     scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
     return torch.softmax(scores + bias, dim=-1)
+
+
+def fits_fused_layers() -> bool:
+    """Whether there is a GPU with the shared memory that the fused layers were written for (H100 and later)."""
+    if not (HAS_TRITON and torch.cuda.is_available()):
+        return False
+    card = torch.cuda.get_device_properties(torch.cuda.current_device())
+    return card.major >= 9 and getattr(card, "shared_memory_per_block_optin", SHARED_MEMORY) >= SHARED_MEMORY
 
 
 def check_cuda(kernel: Kernel, h: Tensor) -> None:

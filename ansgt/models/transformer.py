@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from ansgt.errors import InputError
 from ansgt.models.attention import (
     FUSED_LENGTH,
-    HAS_TRITON,
     AttentionBias,
     Kernel,
     MultiHeadAttention,
     check_cuda,
+    fits_fused_layers,
 )
 from ansgt.models.dropout import Dropout
 
@@ -108,6 +108,7 @@ class Transformer(nn.Module):
         num_biases = num_layers if per_layer_bias else 1
         self.biases = nn.ModuleList(AttentionBias(num_proximity, num_heads) for _ in range(num_biases))
         self.norm = nn.LayerNorm(hidden_channels)
+        self._may_fuse = attention == "auto" and fits_fused_layers()
 
     def forward(
         self, h: Tensor, proximity: Tensor, key_bias: Tensor, significance: bool = False
@@ -151,8 +152,7 @@ class Transformer(nn.Module):
                     f"multiple of {min(FUSED_WIDTHS)}, and one bias for all layers."
                 )
             return True
-        wanted = attention.attention == "auto" and HAS_TRITON
-        return wanted and fits and h.is_cuda and torch.is_autocast_enabled("cuda")
+        return self._may_fuse and fits and h.is_cuda and torch.is_autocast_enabled("cuda")
 
     def _fused_layers(self, h: Tensor, proximity: Tensor, key_bias: Tensor) -> Tensor:
         from ansgt.models.triton_bias import pair_bias

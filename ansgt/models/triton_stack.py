@@ -149,6 +149,9 @@ def fused_layers(
     h, bias, parameters = h.contiguous(), bias.contiguous(), list(parameters)
     if torch.compiler.is_compiling():
         return _compiled(h, bias, seed, parameters, num_heads, dropout, attention_dropout, dtype)[0]
+    if not torch.is_grad_enabled():
+        sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+        return _forward(sizes, h, bias, seed, (dropout, attention_dropout), parameters, keep=False)[0]
     return _Eager.apply(h, bias, seed, num_heads, dropout, attention_dropout, dtype, *parameters)  # type: ignore[no-untyped-call]
 
 
@@ -167,12 +170,10 @@ class _Eager(torch.autograd.Function):
         dtype: torch.dtype,
         *parameters: Tensor,
     ) -> Tensor:
-        sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
-        ctx.sizes, ctx.rates = sizes, (dropout, attention_dropout)
-        needed = any(ctx.needs_input_grad)
-        out, *tables = _forward(sizes, h, bias, seed, ctx.rates, parameters, keep=needed)
-        if needed:
-            ctx.save_for_backward(h, bias, seed, *tables, *parameters)
+        ctx.sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+        ctx.rates = (dropout, attention_dropout)
+        out, *tables = _forward(ctx.sizes, h, bias, seed, ctx.rates, parameters, keep=True)
+        ctx.save_for_backward(h, bias, seed, *tables, *parameters)
         return out
 
     @staticmethod

@@ -11,10 +11,28 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if not (torch.cuda.is_available() or INTERPRETED):
     pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
 
-from ansgt.models.triton_dropout import dropped  # noqa: E402
+import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
+
+from ansgt.models.triton_dropout import dropped, keep_scale  # noqa: E402
 
 DEVICE = "cpu" if INTERPRETED else "cuda"
 SHAPE = (256, 256)
+
+
+@triton.jit
+def _mask_kernel(out, seed, site, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
+    number = tl.arange(0, SIZE)
+    tl.store(out + number, keep_scale(seed, site, number, 0.5))
+
+
+def test_sites_of_one_step_are_uncorrelated() -> None:
+    seed = torch.tensor([123456789012345], device=DEVICE)
+    masks = torch.empty(9, 4096, device=DEVICE)
+    for site, out in enumerate(masks):
+        _mask_kernel[(1,)](out, seed, site, SIZE=4096)
+    between = (masks - 1) @ (masks - 1).T / 4096
+    assert (between - torch.eye(9, device=DEVICE)).abs().max() < 5 / 64
 
 
 def mask(rate: float, seed: int) -> Tensor:
