@@ -25,6 +25,8 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from ansgt.models.attention import plain_attention
+from benchmarks.graph_timing import captured
+from benchmarks.graph_timing import milliseconds as graph_milliseconds
 
 HEADS, WIDTH = 8, 16
 SHAPES = {"authors": (256, 17), "paper": (512, 26)}
@@ -83,25 +85,7 @@ def milliseconds(attention: Attention, batch: int, length: int, dtype: torch.dty
     def both() -> None:
         torch.autograd.grad(attention(qkv, bias, rate), (qkv, bias), grad)
 
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            both()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(10):
-            both()
-    times = []
-    for _ in range(30):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) / 10)
-    return sorted(times)[len(times) // 2]
+    return graph_milliseconds(captured(both, calls=10)) / 10
 
 
 def attempt(call: Callable[[], Any]) -> Any:

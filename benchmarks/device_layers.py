@@ -11,6 +11,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from ansgt.models import triton_stack
 from ansgt.models.transformer import Transformer, layer_parameters
+from benchmarks.graph_timing import captured, milliseconds
 
 CASES = {
     "authors": {"sequences": 256, "length": 17, "num_layers": 4, "width": 128},
@@ -73,31 +77,6 @@ def fused_and_plain(sequences: int, length: int, num_layers: int, width: int) ->
         return torch.autograd.grad(out.sum(), (h, bias, *parameters))
 
     return [fused, plain]
-
-
-def captured(work: Callable[[], object]) -> torch.cuda.CUDAGraph:
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            work()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
-    return graph
-
-
-def milliseconds(graph: torch.cuda.CUDAGraph, repeats: int = 50) -> float:
-    for _ in range(5):
-        graph.replay()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeats):
-        graph.replay()
-    end.record()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end) / repeats
 
 
 def kernels(graph: torch.cuda.CUDAGraph) -> dict[str, float]:

@@ -1,22 +1,15 @@
 """The Triton kernel against the plain path; on CUDA, or anywhere with TRITON_INTERPRET=1."""
 
 import math
-import os
 
 import pytest
 import torch
 from torch import Tensor
+from triton_cases import DEVICE, INTERPRETED
 
 from ansgt.models.attention import MultiHeadAttention, plain_attention
+from ansgt.models.triton_attention import short_attention
 
-pytest.importorskip("triton")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not (torch.cuda.is_available() or INTERPRETED):
-    pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
-
-from ansgt.models.triton_attention import short_attention  # noqa: E402
-
-DEVICE = "cpu" if INTERPRETED else "cuda"
 HEADS, WIDTH = 4, 16
 
 

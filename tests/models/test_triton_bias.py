@@ -1,20 +1,11 @@
 """The bias kernel against `AttentionBias`; on CUDA, or anywhere with TRITON_INTERPRET=1."""
 
-import os
-
 import pytest
 import torch
+from triton_cases import DEVICE
 
 from ansgt.models.attention import AttentionBias
-
-pytest.importorskip("triton")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not (torch.cuda.is_available() or INTERPRETED):
-    pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
-
-from ansgt.models.triton_bias import pair_bias  # noqa: E402
-
-DEVICE = "cpu" if INTERPRETED else "cuda"
+from ansgt.models.triton_bias import pair_bias
 
 
 @pytest.mark.parametrize("centre_only", [False, True])

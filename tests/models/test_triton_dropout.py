@@ -1,22 +1,14 @@
 """The recomputed dropout mask: its share, its independence of place, site and seed; CUDA, or TRITON_INTERPRET=1."""
 
-import os
-
 import pytest
 import torch
+import triton
+import triton.language as tl
 from torch import Tensor
+from triton_cases import DEVICE
 
-pytest.importorskip("triton")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not (torch.cuda.is_available() or INTERPRETED):
-    pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
+from ansgt.models.triton_dropout import dropped, keep_scale
 
-import triton  # noqa: E402
-import triton.language as tl  # noqa: E402
-
-from ansgt.models.triton_dropout import dropped, keep_scale  # noqa: E402
-
-DEVICE = "cpu" if INTERPRETED else "cuda"
 SHAPE = (256, 256)
 
 

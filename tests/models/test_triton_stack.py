@@ -1,23 +1,16 @@
 """The fused layers against the layers themselves; on CUDA, or anywhere with TRITON_INTERPRET=1."""
 
 import math
-import os
 
 import pytest
 import torch
 from torch import Tensor
+from triton_cases import DEVICE, INTERPRETED
 
 from ansgt.errors import InputError
 from ansgt.models.transformer import Transformer, layer_parameters
+from ansgt.models.triton_stack import fused_layers
 
-pytest.importorskip("triton")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not (torch.cuda.is_available() or INTERPRETED):
-    pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
-
-from ansgt.models.triton_stack import fused_layers  # noqa: E402
-
-DEVICE = "cpu" if INTERPRETED else "cuda"
 HEADS, WIDTH = 4, 64
 
 

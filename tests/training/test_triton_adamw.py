@@ -1,20 +1,12 @@
 """The flat AdamW kernels against PyTorch's AdamW; on CUDA, or anywhere with TRITON_INTERPRET=1."""
 
-import os
-
 import pytest
 import torch
 from torch import nn
+from triton_cases import DEVICE
 
-pytest.importorskip("triton")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not (torch.cuda.is_available() or INTERPRETED):
-    pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
-
-from ansgt.training.optim import LinearSchedule  # noqa: E402
-from ansgt.training.triton_adamw import flat_adamw  # noqa: E402
-
-DEVICE = "cpu" if INTERPRETED else "cuda"
+from ansgt.training.optim import LinearSchedule
+from ansgt.training.triton_adamw import flat_adamw
 
 
 @pytest.mark.parametrize("clip_norm", [None, 0.5, 1e6])

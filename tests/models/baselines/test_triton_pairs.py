@@ -1,23 +1,15 @@
 """The Triton kernels of full attention against the dense formula; on CUDA, or anywhere with TRITON_INTERPRET=1."""
 
 import importlib
-import os
 
 import pytest
 import torch
 from baseline_cases import build
 from torch import Tensor
+from triton_cases import DEVICE, INTERPRETED
 
+from ansgt.models.baselines.triton_pairs import pair_attention
 from ansgt.testing import random_graph
-
-pytest.importorskip("triton")
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-if not (torch.cuda.is_available() or INTERPRETED):
-    pytest.skip("needs CUDA or TRITON_INTERPRET=1", allow_module_level=True)
-
-from ansgt.models.baselines.triton_pairs import pair_attention  # noqa: E402
-
-DEVICE = "cpu" if INTERPRETED else "cuda"
 
 
 def dense(query: Tensor, key: Tensor, value: Tensor, table: Tensor, code: Tensor) -> Tensor:
