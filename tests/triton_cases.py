@@ -1,4 +1,4 @@
-"""Where Triton kernels can be tested: on CUDA, or anywhere with TRITON_INTERPRET=1; elsewhere importing this skips a module."""
+"""Where Triton kernels can be tested: on CUDA, or anywhere with TRITON_INTERPRET=1; elsewhere importing this skips."""
 
 import os
 
