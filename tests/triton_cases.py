@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-pytest.importorskip("triton")
+triton, tl = pytest.importorskip("triton"), pytest.importorskip("triton.language")
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
 if not (torch.cuda.is_available() or INTERPRETED):

@@ -2,10 +2,8 @@
 
 import pytest
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
-from triton_cases import DEVICE
+from triton_cases import DEVICE, tl, triton
 
 from ansgt.models.triton_dropout import dropped, keep_scale
 
