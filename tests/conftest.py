@@ -9,6 +9,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from pathlib import Path
 
 import pytest
+import torch
+
+if (
+    not torch.cuda.is_available()
+):  # kernels are tested in Triton's interpreter; read when triton is first imported
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 def data_root() -> Path:

@@ -12,6 +12,7 @@ from ansgt.models.attention import (
     AttentionBias,
     MultiHeadAttention,
     attention_weights,
+    check_cuda,
     key_bias,
     plain_attention,
 )
@@ -109,3 +110,9 @@ def test_bad_settings_are_named() -> None:
         MultiHeadAttention(32, 3)
     with pytest.raises(InputError, match="Unknown attention 'flash'; known: auto"):
         MultiHeadAttention(32, 4, attention="flash")  # type: ignore[arg-type]
+
+
+def test_a_cuda_kernel_is_refused_by_name_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(InputError, match="attention='fused' runs on CUDA alone"):
+        check_cuda("fused", torch.zeros(1))

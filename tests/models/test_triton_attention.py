@@ -1,4 +1,4 @@
-"""The Triton kernel against the plain path; on CUDA, or anywhere with TRITON_INTERPRET=1."""
+"""The Triton kernel against the plain path; where: `triton_cases.py`."""
 
 import math
 

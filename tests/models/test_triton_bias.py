@@ -1,4 +1,4 @@
-"""The bias kernel against `AttentionBias`; on CUDA, or anywhere with TRITON_INTERPRET=1."""
+"""The bias kernel against `AttentionBias`; where: `triton_cases.py`."""
 
 import pytest
 import torch

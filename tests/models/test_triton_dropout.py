@@ -1,4 +1,4 @@
-"""The recomputed dropout mask: its share, its independence of place, site and seed; CUDA, or TRITON_INTERPRET=1."""
+"""The recomputed dropout mask: its share, its independence of place, site and seed; where: `triton_cases.py`."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The fused layers against the layers themselves; on CUDA, or anywhere with TRITON_INTERPRET=1."""
+"""The fused layers against the layers themselves; where: `triton_cases.py`."""
 
 import math
 
@@ -92,7 +92,7 @@ def test_dropout_uses_one_mask_forward_and_backward(rates: tuple[float, float]) 
 
 
 def test_dropout_drops_its_share_and_changes_from_call_to_call() -> None:
-    net, h, bias = case(13, 1, batch=64)
+    net, h, bias = case(13, 1, batch=16)
     parameters = layer_parameters(net.layers)
     with torch.no_grad():
         clean = fused_layers(h, bias, parameters, HEADS, dtype=torch.float32)
@@ -100,7 +100,7 @@ def test_dropout_drops_its_share_and_changes_from_call_to_call() -> None:
             [fused_layers(h, bias, parameters, HEADS, 0.0, 0.5, dtype=torch.float32) for _ in range(2)]
         )
     assert not torch.equal(draws[0], draws[1])
-    assert (draws.mean() - clean.mean()).abs() < 0.05
+    assert (draws.mean() - clean.mean()).abs() < 0.1
 
 
 def test_half_precision_is_close() -> None:

@@ -1,4 +1,4 @@
-"""The flat AdamW kernels against PyTorch's AdamW; on CUDA, or anywhere with TRITON_INTERPRET=1."""
+"""The flat AdamW kernels against PyTorch's AdamW; where: `triton_cases.py`."""
 
 import pytest
 import torch
@@ -9,9 +9,8 @@ from ansgt.training.optim import LinearSchedule
 from ansgt.training.triton_adamw import flat_adamw
 
 
-@pytest.mark.parametrize("clip_norm", [None, 0.5, 1e6])
-@pytest.mark.parametrize(("size", "warmup"), [(1, 0), (700, 3), (5000, 1)])
-def test_equals_pytorchs(clip_norm: float | None, size: int, warmup: int) -> None:
+@pytest.mark.parametrize(("size", "warmup", "clip_norm"), [(1, 0, None), (700, 3, 0.5), (5000, 1, 1e6)])
+def test_equals_pytorchs(size: int, warmup: int, clip_norm: float | None) -> None:
     torch.manual_seed(size)
     num_decayed = size // 3
     flat = torch.randn(size, device=DEVICE)
@@ -19,8 +18,8 @@ def test_equals_pytorchs(clip_norm: float | None, size: int, warmup: int) -> Non
     groups = [{"params": theirs[:1], "weight_decay": 0.3}, {"params": theirs[1:], "weight_decay": 0.0}]
     peer = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.999))
     moments = [torch.zeros_like(flat) for _ in range(2)]
-    count, schedule = torch.zeros((), device=DEVICE), LinearSchedule(0.05, 1e-3, warmup, total=5)
-    for step in range(1, 7):
+    count, schedule = torch.zeros((), device=DEVICE), LinearSchedule(0.05, 1e-3, warmup, total=4)
+    for step in range(1, 5):
         grad = torch.randn(size, device=DEVICE)
         theirs[0].grad, theirs[1].grad = grad[:num_decayed].clone(), grad[num_decayed:].clone()
         if clip_norm is not None:

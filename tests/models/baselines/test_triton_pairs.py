@@ -1,4 +1,4 @@
-"""The Triton kernels of full attention against the dense formula; on CUDA, or anywhere with TRITON_INTERPRET=1."""
+"""The Triton kernels of full attention against the dense formula; where: `triton_cases.py`."""
 
 import importlib
 
