@@ -21,8 +21,9 @@ from torch.profiler import ProfilerActivity, profile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from ansgt.models import triton_stack
+from ansgt.models import triton_passes
 from ansgt.models.transformer import Transformer, layer_parameters
+from ansgt.models.triton_stack import fused_layers
 from benchmarks.graph_timing import captured, milliseconds
 
 CASES = {
@@ -38,21 +39,21 @@ CONFIGURATIONS: list[dict[str, int]] = [
     {"SHARES": 8, "weights.PIECE": 128, "weights.num_stages": 2, "project_backward.ROWS": 16},
     {"SHARES": 16, "weights.num_warps": 4, "project_backward.num_stages": 4, "project_backward.PIECE": 128},
 ]
-"""What is changed: `SHARES`, or an option of one of `triton_stack.KERNELS`, or of the attention kernels."""
+"""What is changed: `SHARES`, or an option of one of `triton_passes.KERNELS`, or of the attention kernels."""
 
 
 def configure(configuration: dict[str, int]) -> None:
-    """Sets how `triton_stack` compiles its kernels in this process."""
-    plain = triton_stack.attention_settings
+    """Sets how `triton_passes` compiles its kernels in this process."""
+    plain = triton_passes.attention_settings
     for name, value in configuration.items():
         kernel, _, option = name.partition(".")
         if name == "SHARES":
-            triton_stack.SHARES = value
+            triton_passes.SHARES = value
         elif kernel == "attention":
             changed = {option: value}
-            triton_stack.attention_settings = lambda *sizes, changed=changed: plain(*sizes) | changed  # type: ignore
+            triton_passes.attention_settings = lambda *sizes, changed=changed: plain(*sizes) | changed  # type: ignore
         else:
-            triton_stack.KERNELS[kernel][option] = value
+            triton_passes.KERNELS[kernel][option] = value
 
 
 def fused_and_plain(sequences: int, length: int, num_layers: int, width: int) -> list[Callable[[], object]]:
@@ -65,7 +66,7 @@ def fused_and_plain(sequences: int, length: int, num_layers: int, width: int) ->
     bias = torch.randn(sequences, 8, queries, length, device="cuda", requires_grad=True)
 
     def fused() -> object:
-        out = triton_stack.fused_layers(h, bias, parameters, 8, 0.5, 0.1)
+        out = fused_layers(h, bias, parameters, 8, 0.5, 0.1)
         return torch.autograd.grad(out.sum(), (h, bias, *parameters))
 
     def plain() -> object:

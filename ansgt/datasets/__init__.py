@@ -223,7 +223,8 @@ def load_dataset(
 
     dataset = load(name, root, **options)
     chosen = dataset.split(split, index, seed)
-    data = Data(**Fields.of(dataset.graph.data).as_dict())
+    source = dataset.graph.data
+    data = source if isinstance(source, Data) else Data(**Fields.of(source).as_dict())
     for part in ("train", "val", "test"):
         mask = torch.zeros(dataset.graph.num_nodes, dtype=torch.bool)
         mask[getattr(chosen, part)] = True
@@ -344,8 +345,8 @@ def _from_masks(data: Fields, name: str) -> list[Split]:
 
 
 def _load_custom(path: Path) -> Dataset:
-    data = custom.load(path)
-    graph = Graph.from_data(data, name=path.stem)
+    stored = custom.load(path)
+    graph, data = Graph.from_data(stored, name=path.stem), Fields.of(stored)
     names = ("train_mask", "val_mask", "test_mask")
     masks = data.as_dict()
     given = [name for name in names if name in masks]

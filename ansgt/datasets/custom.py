@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from ansgt.datasets.fields import Fields
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.storage import write_npz
@@ -21,16 +20,19 @@ SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
 """In place of `x`: a CSR matrix in four arrays."""
 
 
-def load(path: Path) -> Fields:
-    """Reads `x` [n, p], `edge_index` [2, E], `y` [n] (-1: unknown) and, where given, the three masks [n]."""
+def load(path: Path) -> Any:
+    """Reads `x` [n, p], `edge_index` [2, E], `y` [n] (-1: unknown) and, where given, the three masks [n].
+
+    An `.npz` gives an object with these attributes; a `.pt` the PyG `Data` itself, with whatever else is in it.
+    """
     if not path.is_file():
         raise InputError(f"The graph file {path} does not exist.")
-    data = Fields.of(_from_npz(path) if path.suffix == ".npz" else _from_torch(path))
+    data = _from_npz(path) if path.suffix == ".npz" else _from_torch(path)
     for key in REQUIRED:
-        if getattr(data, key) is None:
+        if getattr(data, key, None) is None:
             raise InputError(f"The graph file {path} has no field '{key}'; needed are {', '.join(REQUIRED)}.")
     for key in OPTIONAL:
-        mask = getattr(data, key)
+        mask = getattr(data, key, None)
         if mask is not None and (mask.ndim != 1 or len(mask) != len(data.x)):
             raise InputError(
                 f"Field '{key}' of {path} must have shape [{len(data.x)}], not {list(mask.shape)}."

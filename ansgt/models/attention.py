@@ -63,10 +63,10 @@ def check_cuda(kernel: Kernel, h: Tensor) -> None:
         raise InputError(f"attention={kernel!r} runs on CUDA alone; `auto` takes what the device can do.")
 
 
-FusedKernel = Callable[[Tensor, Tensor, int, float], Tensor]
+AttentionKernel = Callable[[Tensor, Tensor, int, float], Tensor]
 
 
-def _load_fused(kernel: Kernel, width: int) -> FusedKernel | None:
+def _load_triton(kernel: Kernel, width: int) -> AttentionKernel | None:
     """The Triton kernel where it is asked for, or where "auto" may take it: on CUDA, heads of 16 to 128 channels."""
     if kernel not in ("auto", "triton", "fused"):
         return None
@@ -105,7 +105,7 @@ class MultiHeadAttention(nn.Module):
         self.num_heads = num_heads
         self.dropout = dropout
         self.attention = attention
-        self._fused = _load_fused(attention, hidden_channels // num_heads)
+        self._triton = _load_triton(attention, hidden_channels // num_heads)
         self.in_proj = nn.Linear(hidden_channels, 3 * hidden_channels)
         self.out_proj = nn.Linear(hidden_channels, hidden_channels)
         nn.init.xavier_uniform_(self.in_proj.weight)
@@ -128,8 +128,8 @@ class MultiHeadAttention(nn.Module):
         packed = None if centre_only else self.in_proj(h)  # [B, T, 3d]
         parts = self._centre_projections(h) if packed is None else packed.chunk(3, dim=-1)
         query, key, value = (self._split(part) for part in parts)
-        if packed is not None and self._fused is not None and self._takes_fused(h):
-            out = self._fused(packed, bias, self.num_heads, dropout)
+        if packed is not None and self._triton is not None and self._takes_triton(h):
+            out = self._triton(packed, bias, self.num_heads, dropout)
         elif self.attention == "sdpa":
             out = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype), dropout)
         else:
@@ -139,7 +139,7 @@ class MultiHeadAttention(nn.Module):
         scores = centre_significance(query, key, value, bias) if significance else None
         return self.out_proj(out), scores
 
-    def _takes_fused(self, h: Tensor) -> bool:
+    def _takes_triton(self, h: Tensor) -> bool:
         """Always if asked for by name (it then says what it cannot do); "auto" wherever it is the faster one."""
         if self.attention == "triton":
             check_cuda(self.attention, h)

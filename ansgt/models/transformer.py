@@ -177,7 +177,7 @@ class Transformer(nn.Module):
 
 
 def layer_parameters(layers: Iterable[TransformerLayer]) -> list[Tensor]:
-    """Every layer's parameters, in the order in which `triton_stack` takes them: four matrices, then the vectors."""
+    """Every layer's parameters, in the order in which `triton_passes` takes them: four matrices, then the vectors."""
     parameters: list[Tensor] = []
     for layer in layers:
         projection, out, (up, down) = layer.attention.in_proj, layer.attention.out_proj, layer.linear

@@ -45,9 +45,7 @@ class AdaptiveLearner:
         self.settings = AdaptiveSettings(**config.settings).check(graph)
         self.device = torch.device(config.device)
         seen = plain = prepare_features(graph.x, config.data, self.device)
-        if (
-            config.data.size_columns
-        ):  # heuristics go by the features alone: these columns would decide who is similar
+        if config.data.size_columns:  # heuristics must not see them: they would decide who is similar
             plain = prepare_features(graph.x, replace(config.data, size_columns=False), self.device)
         self.graph = graph.with_features(plain)
         seed = config.seed * 1_000 + split.index

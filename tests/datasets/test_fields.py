@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
-from ansgt.datasets import load
+from ansgt.datasets import load, load_dataset
 from ansgt.datasets.fields import Fields
 
 
@@ -66,3 +67,11 @@ def test_training_a_stored_data_set_imports_neither_pyg_nor_dynamo(root: Path, t
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_load_dataset_keeps_what_else_a_users_data_holds(tmp_path: Path) -> None:
+    fields = example(0.5).as_dict()
+    torch.save(Data(**fields, title="mine", weight=torch.arange(90.0)), tmp_path / "own.pt")
+    first = load_dataset(str(tmp_path / "own.pt"))
+    assert first.title == "mine"
+    assert torch.equal(first.weight, torch.arange(90.0))
