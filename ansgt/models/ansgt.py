@@ -166,9 +166,7 @@ class ANSGT(nn.Module):
         significance: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """`forward` on the fields of a batch: logits [B, C] and s [B, T] or None. Tensors only, for `torch.compile`."""
-        h = self._gather(self.input(x), index)
-        if self.kind is not None:
-            h = h + self._kinds(layout)
+        h = self._first_states(self.input(x), index, layout)
         z, s = self.transformer(h, proximity, key_bias(mask, log_count), significance)
         return self.head(z), s
 
@@ -185,16 +183,18 @@ class ANSGT(nn.Module):
             {"params": rest, "lr": lr, "weight_decay": 0.0},
         ]
 
-    def _gather(self, rows: Tensor, index: Tensor) -> Tensor:
-        """Encoded rows [U, d] and the global nodes, one per token [B, T, d].
+    def _first_states(self, rows: Tensor, index: Tensor, layout: SequenceLayout) -> Tensor:
+        """Encoded rows [U, d] and the global nodes, one per token, plus its kind's vector [B, T, d].
 
         Rows are encoded once and gathered, never once per token. In float32 even under autocast, because the gradient
         of a row is a sum over all tokens that used it.
         """
-        table = torch.cat([rows.to(self.global_nodes.dtype), self.global_nodes])
-        if table.is_cuda:
-            return table.index_select(0, index.flatten()).view(*index.shape, table.shape[1])
-        return F.embedding(index, table)
+        if rows.is_cuda and HAS_TRITON:
+            from ansgt.models.triton_tokens import first_states
+
+            return first_states(rows, self.global_nodes, self.kind, index, layout)
+        h = F.embedding(index, torch.cat([rows.to(self.global_nodes.dtype), self.global_nodes]))
+        return h if self.kind is None else h + self._kinds(layout)
 
     def _kinds(self, layout: SequenceLayout) -> Tensor:
         """Kind vector of every slot [T, d], built from slices: an index tensor would have to travel to the device."""

@@ -4,7 +4,9 @@ A training step here is several hundred kernels of a few microseconds each: laun
 replayed as a graph the device is.
 """
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -14,6 +16,22 @@ Restore = Callable[[], None]
 
 def _nothing() -> Restore:
     return lambda: None
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """A block in which Python collects no garbage.
+
+    The graph of an earlier model sits in a reference cycle; if the collector happens to run during a capture, freeing that
+    graph's memory ends the capture with an error and leaves the generator unusable for the rest of the process.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Captured:
@@ -68,7 +86,7 @@ class Captured:
                 self.function(self._argument)
         torch.cuda.current_stream(argument.device).wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with uncollected(), torch.cuda.graph(graph):
             self._result = self.function(self._argument)
         restore()
         torch.cuda.set_rng_state(state, argument.device)

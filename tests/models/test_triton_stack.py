@@ -150,7 +150,7 @@ def test_compiled_agrees_with_eager() -> None:
         loss(),
         torch.compile(loss, dynamic=False, backend="aot_eager" if INTERPRETED else "inductor")(),
     )
-    assert torch.allclose(eager, compiled, rtol=1e-5)
+    assert torch.allclose(eager, compiled, rtol=1e-4, atol=1e-4)
     wanted = torch.autograd.grad(eager, inputs)
     assert all(grad.abs().max() > 1e-2 for grad in wanted)
     for one, other in zip(torch.autograd.grad(compiled, inputs), wanted, strict=True):

@@ -1,0 +1,222 @@
+"""The tokens' first states, and their gradients summed in an order that does not matter (CUDA).
+
+A row of the encoded features serves every token that stands for it, and so its gradient is a sum over these tokens. Added
+up by atomic additions of floats, that sum depends on which token came first: it was the one thing that made two runs with
+one seed differ on a GPU. Integers have no such order, so here the terms are added as multiples of 2⁻⁴⁴.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from ansgt.sequences.batch import SequenceLayout
+
+UNIT = 2.0**-44
+"""What sums are counted in; 64 bits hold ±2¹⁹ of it."""
+LARGEST = 2.0**14
+"""A gradient beyond that belongs to a run that has diverged; cut, so that a sum of thirty such still fits."""
+NUM_KINDS = 4
+ROWS = 16
+_UNIT, _LARGEST, _NUM_KINDS = tl.constexpr(UNIT), tl.constexpr(LARGEST), tl.constexpr(NUM_KINDS)
+
+
+@triton.jit
+def _kind_of(token, length, first_super, first_global):  # type: ignore[no-untyped-def]
+    """`TokenKind` of a token, by its slot."""
+    slot = token % length
+    return (slot >= 1).to(tl.int32) + (slot >= first_super).to(tl.int32) + (slot >= first_global).to(tl.int32)
+
+
+@triton.jit
+def _tokens_kernel(  # type: ignore[no-untyped-def]
+    rows,
+    globals,
+    kinds,
+    index,
+    out,
+    tokens,
+    num_rows,
+    length,
+    first_super,
+    first_global,
+    width,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    KINDS: tl.constexpr,
+):
+    token, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
+    inside, exists = token < tokens, column[None, :] < width
+    row = tl.load(index + token, mask=inside, other=0)
+    is_row = (inside & (row < num_rows))[:, None] & exists
+    is_global = (inside & (row >= num_rows))[:, None] & exists
+    state = tl.load(rows + row[:, None] * width + column[None, :], mask=is_row, other=0.0).to(tl.float32)
+    state += tl.load(globals + (row - num_rows)[:, None] * width + column[None, :], mask=is_global, other=0.0)
+    if KINDS:
+        kind = _kind_of(token, length, first_super, first_global)
+        state += tl.load(kinds + kind[:, None] * width + column[None, :], mask=exists, other=0.0)
+    tl.store(out + token[:, None] * width + column[None, :], state, mask=inside[:, None] & exists)
+
+
+@triton.jit
+def _counted(value):  # type: ignore[no-untyped-def]
+    """A float32 in units; exact but for what is smaller than one."""
+    return (tl.minimum(tl.maximum(value, -_LARGEST), _LARGEST) * (1.0 / _UNIT)).to(tl.int64)
+
+
+@triton.jit
+def _tokens_backward_kernel(  # type: ignore[no-untyped-def]
+    grad,
+    index,
+    sums,
+    tokens,
+    table_rows,
+    length,
+    first_super,
+    first_global,
+    width,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    KINDS: tl.constexpr,
+):
+    """Adds the tokens' gradients to their rows of `sums`, and those of each kind to its row behind them."""
+    token, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
+    inside = (token < tokens)[:, None] & (column[None, :] < width)
+    row = tl.load(index + token, mask=token < tokens, other=0)
+    g = tl.load(grad + token[:, None] * width + column[None, :], mask=inside, other=0.0)
+    tl.atomic_add(sums + row[:, None] * width + column[None, :], _counted(g), mask=inside, sem="relaxed")
+    if KINDS:
+        kind = _kind_of(token, length, first_super, first_global)
+        for k in tl.static_range(_NUM_KINDS):
+            of_kind = tl.sum(tl.where((kind == k)[:, None], g, 0.0), axis=0)
+            place = sums + (table_rows + k).to(tl.int64) * width + column
+            tl.atomic_add(place, _counted(of_kind), mask=column < width, sem="relaxed")
+
+
+@triton.jit
+def _totals_kernel(sums, rows, rest, num_rows, size, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Sums as floats: the first `num_rows` numbers to `rows`, the others to `rest`."""
+    number = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.load(sums + number, mask=number < size, other=0).to(tl.float32) * _UNIT
+    tl.store(rows + number, total.to(rows.dtype.element_ty), mask=number < num_rows)
+    tl.store(rest + number - num_rows, total, mask=(number >= num_rows) & (number < size))
+
+
+def _settings(index: Tensor, width: int, counts: list[int], has_kinds: bool) -> dict[str, Any]:
+    num_sampled, num_supernodes = counts
+    return {
+        "tokens": index.numel(),
+        "length": index.shape[1],
+        "first_super": 1 + num_sampled,
+        "first_global": 1 + num_sampled + num_supernodes,
+        "width": width,
+        "ROWS": ROWS,
+        "WIDTH": triton.next_power_of_2(width),
+        "KINDS": has_kinds,
+    }
+
+
+def _forward(rows: Tensor, globals: Tensor, kinds: Tensor, index: Tensor, counts: list[int]) -> Tensor:
+    width = rows.shape[1]
+    out = torch.empty((*index.shape, width), device=rows.device)
+    settings = _settings(index, width, counts, bool(len(kinds)))
+    _tokens_kernel[(triton.cdiv(index.numel(), ROWS),)](
+        rows, globals, kinds, index, out, num_rows=len(rows), **settings
+    )
+    return out
+
+
+def _backward(
+    grad: Tensor, index: Tensor, sizes: list[int], counts: list[int], dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of rows, global nodes and kinds, of which there are `sizes`."""
+    num_rows, num_global, num_kinds = sizes
+    width = grad.shape[-1]
+    table_rows = num_rows + num_global
+    sums = torch.zeros((table_rows + num_kinds, width), dtype=torch.int64, device=grad.device)
+    settings = _settings(index, width, counts, bool(num_kinds))
+    _tokens_backward_kernel[(triton.cdiv(index.numel(), ROWS),)](
+        grad, index, sums, table_rows=table_rows, **settings
+    )
+    grad_rows = torch.empty((num_rows, width), dtype=dtype, device=grad.device)
+    rest = torch.empty((num_global + num_kinds, width), device=grad.device)
+    _totals_kernel[(triton.cdiv(sums.numel(), 1024),)](
+        sums, grad_rows, rest, grad_rows.numel(), sums.numel(), BLOCK=1024
+    )
+    return grad_rows, rest[:num_global], rest[num_global:]
+
+
+class _Eager(torch.autograd.Function):
+    """What runs by default; an operator of `torch.library` would import `torch._dynamo`, which takes seconds."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, rows: Tensor, globals: Tensor, kinds: Tensor, index: Tensor, counts: list[int]
+    ) -> Tensor:
+        ctx.sizes, ctx.counts, ctx.dtype = [len(rows), len(globals), len(kinds)], counts, rows.dtype
+        ctx.save_for_backward(index)
+        return _forward(rows, globals, kinds, index, counts)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        (index,) = ctx.saved_tensors
+        return (*_backward(grad.contiguous(), index, ctx.sizes, ctx.counts, ctx.dtype), None, None)
+
+
+@torch.library.custom_op("ansgt::tokens", mutates_args=())
+def _compiled(rows: Tensor, globals: Tensor, kinds: Tensor, index: Tensor, counts: list[int]) -> Tensor:
+    return _forward(rows, globals, kinds, index, counts)
+
+
+@_compiled.register_fake
+def _(rows: Tensor, globals: Tensor, kinds: Tensor, index: Tensor, counts: list[int]) -> Tensor:
+    return globals.new_empty((*index.shape, rows.shape[1]))
+
+
+@torch.library.custom_op("ansgt::tokens_backward", mutates_args=())
+def _compiled_backward(
+    grad: Tensor, index: Tensor, sizes: list[int], counts: list[int], dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    rows, globals, kinds = _backward(grad.contiguous(), index, sizes, counts, dtype)
+    return rows, globals.clone(), kinds.clone()  # an operator's results must not share memory
+
+
+@_compiled_backward.register_fake
+def _(
+    grad: Tensor, index: Tensor, sizes: list[int], counts: list[int], dtype: torch.dtype
+) -> tuple[Tensor, ...]:
+    dtypes, width = (dtype, torch.float32, torch.float32), grad.shape[-1]
+    return tuple(grad.new_empty((size, width), dtype=d) for size, d in zip(sizes, dtypes, strict=True))
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    rows, globals, kinds, index, ctx.counts = inputs
+    ctx.sizes, ctx.dtype = [len(rows), len(globals), len(kinds)], rows.dtype
+    ctx.save_for_backward(index)
+
+
+def _apply_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    return (*_compiled_backward(grad, *ctx.saved_tensors, ctx.sizes, ctx.counts, ctx.dtype), None, None)
+
+
+_compiled.register_autograd(_apply_backward, setup_context=_save)
+
+
+def first_states(
+    rows: Tensor, globals: Tensor, kinds: Tensor | None, index: Tensor, layout: SequenceLayout
+) -> Tensor:
+    """The row of every token plus the vector of its kind [B, T, d], float32.
+
+    Args:
+        rows: encoded features [U, d].
+        globals: global nodes [n_g, d], float32.
+        kinds: a vector per `TokenKind` [4, d], float32, or None.
+        index: row of every token [B, T], int64; U + g for global node g.
+        layout: which slots are what.
+    """
+    kinds = globals.new_empty((0, globals.shape[1])) if kinds is None else kinds
+    counts = [layout.num_sampled, layout.num_supernodes]
+    function = _compiled if torch.compiler.is_compiling() else _Eager.apply
+    return function(rows.contiguous(), globals, kinds, index.contiguous(), counts)
