@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,21 +60,11 @@ def crossed(probabilities: np.ndarray, y: np.ndarray, rng: np.random.Generator) 
     return {rule: float(np.mean(values)) for rule, values in scores.items()}
 
 
-def validation_probabilities(
-    model: str, index: int, seed: int, options: argparse.Namespace
-) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the validation nodes after every epoch [epochs, nodes, C] and their labels."""
-    from ansgt.pipeline import prepare_run
-    from ansgt.storage import DiskCache
+@contextmanager
+def kept_validation(model: str, split: Any) -> Iterator[list[np.ndarray]]:
+    """A block in which every prediction of the split's validation nodes is kept [nodes, C], one an epoch."""
     from ansgt.training.build import learner_class
-    from ansgt.training.fit import train_split
 
-    shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
-    overrides = options.override or []
-    data, config = prepare_run(
-        options.dataset, model, split=options.split, overrides=overrides, seed=seed, **shared
-    )
-    split = data.split(options.split, index, 0)
     learner: Any = learner_class(model)
     predict, kept = learner.predict_proba, []
 
@@ -84,10 +76,27 @@ def validation_probabilities(
 
     learner.predict_proba = keep
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            train_split(config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9)
+        yield kept
     finally:
         learner.predict_proba = predict
+
+
+def validation_probabilities(
+    model: str, index: int, seed: int, options: argparse.Namespace
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the validation nodes after every epoch [epochs, nodes, C] and their labels."""
+    from ansgt.pipeline import prepare_run
+    from ansgt.storage import DiskCache
+    from ansgt.training.fit import train_split
+
+    shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
+    overrides = options.override or []
+    data, config = prepare_run(
+        options.dataset, model, split=options.split, overrides=overrides, seed=seed, **shared
+    )
+    split = data.split(options.split, index, 0)
+    with kept_validation(model, split) as kept, tempfile.TemporaryDirectory() as folder:
+        train_split(config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9)
     return np.stack(kept), data.graph.y[split.val].numpy()
 
 
