@@ -71,8 +71,8 @@ def _tokens_backward_kernel(  # type: ignore[no-untyped-def]
     grad,
     index,
     sums,
+    kind_sums,
     tokens,
-    table_rows,
     length,
     first_super,
     first_global,
@@ -81,7 +81,7 @@ def _tokens_backward_kernel(  # type: ignore[no-untyped-def]
     WIDTH: tl.constexpr,
     KINDS: tl.constexpr,
 ):
-    """Adds the tokens' gradients to their rows of `sums`, and those of each kind to its row behind them."""
+    """Adds the tokens' gradients to their rows of `sums`, and those of each kind to its row of `kind_sums`."""
     token, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     inside = (token < tokens)[:, None] & (column[None, :] < width)
     row = tl.load(index + token, mask=token < tokens, other=0)
@@ -91,7 +91,7 @@ def _tokens_backward_kernel(  # type: ignore[no-untyped-def]
         kind = _kind_of(token, length, first_super, first_global)
         for k in tl.static_range(_NUM_KINDS):
             of_kind = tl.sum(tl.where((kind == k)[:, None], g, 0.0), axis=0)
-            place = sums + (table_rows + k).to(tl.int64) * width + column
+            place = kind_sums + k * width + column
             tl.atomic_add(place, _counted(of_kind), mask=column < width, sem="relaxed")
 
 
@@ -134,11 +134,10 @@ def _backward(
     """Gradients of rows, global nodes and kinds, of which there are `sizes`."""
     num_rows, num_global, num_kinds = sizes
     width = grad.shape[-1]
-    table_rows = num_rows + num_global
-    sums = torch.zeros((table_rows + num_kinds, width), dtype=torch.int64, device=grad.device)
+    sums = torch.zeros((num_rows + num_global + num_kinds, width), dtype=torch.int64, device=grad.device)
     settings = _settings(index, width, counts, bool(num_kinds))
     _tokens_backward_kernel[(triton.cdiv(index.numel(), ROWS),)](
-        grad, index, sums, table_rows=table_rows, **settings
+        grad, index, sums, sums[num_rows + num_global :], **settings
     )
     grad_rows = torch.empty((num_rows, width), dtype=dtype, device=grad.device)
     rest = torch.empty((num_global + num_kinds, width), device=grad.device)
