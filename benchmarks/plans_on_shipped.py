@@ -210,6 +210,50 @@ NINTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
 }
 """Plan "kinds-9": one change each, judged by the crossed accuracy; the best few again with other seeds."""
 
+SLOWER = {"lr": 3e-4, "epochs": 200, "patience": 80}
+LONGER, FEWER_HEADS, SLIM, NEAR = {"num_sampled": 40}, {"num_heads": 4}, {"ffn_multiplier": 1.0}, NEARER
+TWO_HEADS = {"num_heads": 2}
+TENTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("texas", PER_CLASS): [
+        {},
+        SLOWER,
+        LONGER,
+        FEWER_HEADS,
+        SLIM,
+        {"input_dropout": 0.95},
+        NEAR,
+        SLOWER | LONGER,
+        SLOWER | FEWER_HEADS,
+        SLOWER | SLIM,
+        SLOWER | {"input_dropout": 0.95},
+        SLOWER | NEAR,
+        LONGER | FEWER_HEADS,
+        LONGER | SLIM,
+        LONGER | NEAR,
+        FEWER_HEADS | SLIM,
+        FEWER_HEADS | NEAR,
+        SLOWER | LONGER | FEWER_HEADS,
+        SLOWER | LONGER | SLIM,
+        SLOWER | LONGER | NEAR,
+        SLOWER | FEWER_HEADS | SLIM,
+        SLOWER | LONGER | FEWER_HEADS | SLIM,
+        SLOWER | {"lr": 2e-4, "epochs": 300, "patience": 120},
+        SLOWER | {"lr": 5e-4},
+        SLOWER | {"num_sampled": 55},
+    ],
+    ("cora", PER_CLASS): [
+        {},
+        TWO_HEADS,
+        TWO_HEADS | {"dropout": 0.5},
+        TWO_HEADS | {"num_augmentations": 8},
+        TWO_HEADS | {"restart_prob": 0.4},
+        TWO_HEADS | {"dropout": 0.5, "restart_prob": 0.4},
+        {"num_heads": 4},
+        TWO_HEADS | {"num_layers": 3},
+    ],
+}
+"""Plan "kinds-10": the better changes of plan "kinds-9" again and together, with other seeds."""
+
 ON_SHIPPED = {
     "kinds-3": THIRD_CHANGES,
     "kinds-4": FOURTH_CHANGES,
@@ -218,4 +262,5 @@ ON_SHIPPED = {
     "kinds-7": SEVENTH_CHANGES,
     "kinds-8": EIGHTH_CHANGES,
     "kinds-9": NINTH_CHANGES,
+    "kinds-10": TENTH_CHANGES,
 }

@@ -8,9 +8,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import HAS_TRITON, Kernel, as_operand, key_bias
+from ansgt.models.attention import Kernel, as_operand, key_bias
 from ansgt.models.dropout import Dropout, dropout, keep_columns
 from ansgt.models.transformer import Transformer
+from ansgt.optional import HAS_TRITON
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
 
 

@@ -6,7 +6,6 @@ it, not its size. Ways to compute the same function: "plain" (matrix products an
 (whole layers as a few kernels, `triton_stack.py`).
 """
 
-import importlib.util
 import math
 import os
 from collections.abc import Callable
@@ -18,9 +17,9 @@ from torch import Tensor, nn
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.models.dropout import dropout as drop
+from ansgt.optional import HAS_TRITON
 
 Kernel = Literal["auto", "plain", "sdpa", "triton", "fused"]
-HAS_TRITON = importlib.util.find_spec("triton") is not None
 SHARED_MEMORY = 200 << 10
 """Bytes of shared memory a program of the fused layers may want."""
 FUSED_LENGTH = 64

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ansgt.linalg import to_torch
+from ansgt.optional import HAS_TRITON
 from ansgt.sequences.truncated import truncated_pairs
 
 
@@ -82,7 +83,7 @@ class BlockedPowers:
         x[node, torch.arange(len(node), device=ids.device)] = 1.0
         found = []
         for m in range(self.num_proximity):
-            x = self.matrix @ x if m else x
+            x = _product(self.matrix, x) if m else x
             found.append((x[others, column[:, None]] * known).to(self.dtype))
         return torch.stack(found, dim=-1)
 
@@ -121,8 +122,17 @@ def fill_powers(out: Tensor, matrix: sp.csr_array) -> None:
     sparse = to_torch(matrix).to(out.device)
     power = torch.eye(n, device=out.device)
     for m in range(out.shape[-1]):
-        power = sparse @ power if m else power
+        power = _product(sparse, power) if m else power
         out[..., m] = power
+
+
+def _product(matrix: Tensor, x: Tensor) -> Tensor:
+    """matrix (CSR) @ x, the same bits every time."""
+    if x.is_cuda and HAS_TRITON:
+        from ansgt.sequences.triton_product import ordered_product
+
+        return ordered_product(matrix, x)
+    return matrix @ x
 
 
 def _occurrences(ids: Tensor, block_size: int) -> tuple[Tensor, list[tuple[int, int]]]:

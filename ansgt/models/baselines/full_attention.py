@@ -4,12 +4,13 @@ On CUDA a fused kernel (`triton_pairs.py`), which reads one byte per pair of nod
 """
 
 from collections.abc import Callable
-from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
+
+from ansgt.optional import HAS_TRITON
 
 BLOCK_BYTES = 256 * 2**20
 """What one [heads, rows, n] float32 block may take; a backward step holds about five of them."""
@@ -27,7 +28,7 @@ def is_fused(query: Tensor, dropout: float) -> bool:
     """Whether the fused kernel takes these queries [heads, n, d]."""
     plain = query.dtype == torch.float32 and dropout == 0.0
     fits = query.shape[-1] in FUSED_WIDTHS and query.shape[1] <= FUSED_NODES
-    return query.is_cuda and plain and fits and find_spec("triton") is not None
+    return query.is_cuda and plain and fits and HAS_TRITON
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor, table: Tensor, code: Tensor) -> Tensor:
