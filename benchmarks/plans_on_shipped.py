@@ -254,6 +254,22 @@ TENTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
 }
 """Plan "kinds-10": the better changes of plan "kinds-9" again and together, with other seeds."""
 
+ELEVENTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("texas", PER_CLASS): [
+        {},
+        {"num_sampled": 55},
+        {"lr": 5e-4, "epochs": 200, "patience": 80},
+        {"num_augmentations": 8},
+        {"attention_dropout": 0.7},
+        {"restart_prob": 0.4},
+        {"num_neighbors": 32},
+        {"mode": "without"},
+        {"num_inference": 16},
+        {"weight_decay": 3.0},
+    ],
+}
+"""Plan "kinds-11": around what plan "kinds-10" found on Texas."""
+
 ON_SHIPPED = {
     "kinds-3": THIRD_CHANGES,
     "kinds-4": FOURTH_CHANGES,
@@ -263,4 +279,5 @@ ON_SHIPPED = {
     "kinds-8": EIGHTH_CHANGES,
     "kinds-9": NINTH_CHANGES,
     "kinds-10": TENTH_CHANGES,
+    "kinds-11": ELEVENTH_CHANGES,
 }
