@@ -80,6 +80,8 @@ class ANSGT(nn.Module):
         ffn_multiplier: inner width of the FFN over d.
         kind_embedding: adds a learned vector per kind of token (centre, node, super, global).
         per_layer_bias: a proximity bias for every layer instead of one for all.
+        own_features: the head also reads the centre's first state as it is. LN divides by a node's magnitude, and the
+            residual stream mixes the centre with others; on small heterophilous graphs both are worth keeping.
         attention: how attention is computed: "auto", "plain" or "sdpa".
     """
 
@@ -99,6 +101,7 @@ class ANSGT(nn.Module):
         ffn_multiplier: float = 2.0,
         kind_embedding: bool = True,
         per_layer_bias: bool = False,
+        own_features: bool = False,
         attention: Kernel = "auto",
     ) -> None:
         super().__init__()
@@ -107,6 +110,7 @@ class ANSGT(nn.Module):
                 raise InputError(f"{name}={value} must be at least 1.")
         self.num_global = num_global
         self.num_proximity = num_proximity
+        self.own_features = own_features
         self.input = InputProjection(in_channels, hidden_channels, input_dropout)
         self.global_nodes = nn.Parameter(0.02 * torch.randn(num_global, hidden_channels))
         self.kind = nn.Parameter(0.02 * torch.randn(4, hidden_channels)) if kind_embedding else None
@@ -123,7 +127,7 @@ class ANSGT(nn.Module):
             attention,
         )
         self.head = nn.Sequential(
-            nn.Linear(hidden_channels, hidden_channels),
+            nn.Linear(2 * hidden_channels if own_features else hidden_channels, hidden_channels),
             nn.GELU(),
             Dropout(dropout),
             nn.Linear(hidden_channels, out_channels),
@@ -169,7 +173,7 @@ class ANSGT(nn.Module):
         """`forward` on the fields of a batch: logits [B, C] and s [B, T] or None. Tensors only, for `torch.compile`."""
         h = self._first_states(self.input(x), index, layout)
         z, s = self.transformer(h, proximity, key_bias(mask, log_count), significance)
-        return self.head(z), s
+        return self.head(torch.cat([z, h[:, 0]], dim=-1) if self.own_features else z), s
 
     def param_groups(self, lr: float, weight_decay: float) -> list[dict[str, Any]]:
         """Groups for the optimizer: biases, norms and learned vectors do not decay, matrices do."""

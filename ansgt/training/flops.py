@@ -53,7 +53,7 @@ def flops_per_step(
         projections=3 * 2 * width * width * (2 * queries + 2 * layers * tokens),
         attention=3 * 2 * 2 * queries * length * width,
         ffn=3 * 2 * 2 * queries * width * inner,
-        head=3 * 2 * num_sequences * width * (width + classes),
+        head=3 * 2 * num_sequences * width * (shapes["head.0.weight"][1] + classes),
     )
 
 

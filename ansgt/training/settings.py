@@ -46,6 +46,8 @@ class AdaptiveSettings:
     ffn_multiplier: float = 2.0
     per_layer_bias: bool = False
     """A proximity bias for every layer instead of one for all."""
+    own_features: bool = False
+    """The head also reads the centre's encoded features as they are, beside what the layers made of them."""
     label_smoothing: float = 0.0
     batch_size: int = 32
     """Centres in a batch; each brings S sequences."""

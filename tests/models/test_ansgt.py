@@ -218,7 +218,23 @@ def test_dropout_only_in_training() -> None:
     assert not torch.equal(model(batch), model(batch))
 
 
-@pytest.mark.parametrize("setting", [{"kind_embedding": False}, {"per_layer_bias": True}, {"num_layers": 1}])
+@torch.no_grad()
+@pytest.mark.parametrize("own_features", [False, True])
+def test_magnitude_reaches_the_head_by_own_features_alone(own_features: bool) -> None:
+    """Layers that add nothing leave LN(H), which does not know how large a node's features are."""
+    model, batch = make_model(own_features=own_features, kind_embedding=False), make_batch()
+    for layer in model.transformer.layers:
+        for silenced in (layer.attention.out_proj, layer.linear[1]):
+            torch.nn.init.zeros_(silenced.weight)
+            torch.nn.init.zeros_(silenced.bias)
+    larger = replace(batch, x=3 * batch.x)
+    assert torch.allclose(model(batch), model(larger), atol=1e-3) is not own_features
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"kind_embedding": False}, {"per_layer_bias": True}, {"num_layers": 1}, {"own_features": True}],
+)
 def test_all_parameters_learn(setting: dict[str, object]) -> None:
     model, batch = make_model(**setting), make_batch()
     torch.nn.functional.cross_entropy(model(batch), batch.target).backward()
