@@ -96,6 +96,7 @@ def run(
                 train_split(
                     config, dataset.graph, split, target, DiskCache(cache_dir), report, checkpoint_seconds
                 )
+                release_memory(config.device)
         summary = summarize_run(folder, time.perf_counter() - started)
         write_json(folder.path / "summary.json", summary)
     return summary
@@ -176,9 +177,9 @@ def owned_randomness(device: str) -> Any:
 
 
 def release_memory(device: str) -> None:
-    """Frees what a finished learner held: captured graphs sit in reference cycles, which Python collects only in time."""
+    """Frees what a finished learner held: tables of gigabytes, in reference cycles that Python collects only in time."""
+    gc.collect()
     if torch.device(device).type == "cuda":
-        gc.collect()
         torch.cuda.empty_cache()
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ansgt.errors import BusyError, InputError
 from ansgt.pipeline import prepare_run, train
 from ansgt.storage import folder_lock
 from ansgt.training import open_run
+from ansgt.training.build import build_learner
 from ansgt.training.evaluate import evaluate_run
 from ansgt.training.fit import Selection, run, score
 
@@ -93,6 +95,22 @@ def test_same_seed_same_record_and_the_callers_generator_is_left_alone(tmp_path:
     assert record(tmp_path / "a") == record(tmp_path / "b")
     train("newman", run_dir=tmp_path / "c", cache_dir=tmp_path, seed=1, **MLP)
     assert record(tmp_path / "a") != record(tmp_path / "c")
+
+
+def test_a_learner_is_freed_before_the_next_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where it sits in a reference cycle, as captured graphs do."""
+    built: list[weakref.ref[Any]] = []
+
+    def build(*given: Any) -> Any:
+        assert all(earlier() is None for earlier in built)
+        learner: Any = build_learner(*given)
+        learner.itself = learner
+        built.append(weakref.ref(learner))
+        return learner
+
+    monkeypatch.setattr("ansgt.training.fit.build_learner", build)
+    train("newman", run_dir=tmp_path / "r", num_splits=3, cache_dir=tmp_path, **MLP)
+    assert len(built) == 3
 
 
 def test_labels_outside_training_and_validation_never_matter(tmp_path: Path) -> None:
