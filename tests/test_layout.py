@@ -9,6 +9,7 @@ import ansgt
 PACKAGE = Path(ansgt.__file__).parent
 ORDER = [
     "errors",
+    "optional",
     "storage",
     "graph",
     "linalg",

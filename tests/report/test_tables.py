@@ -117,10 +117,13 @@ def test_a_row_of_the_ablation_differs_in_the_sampling_alone() -> None:
 
 
 def _settings(path: Path) -> dict[str, object]:
+    """What two records must agree in. A setting that was not yet there when a record was made is off in later ones."""
     config = json.loads(path.read_text())["config"]
-    other = (
-        "sampling",
-        "compiled",
-    )  # and a setting that was not yet there when a record was made is None now
-    settings = {k: v for k, v in config["settings"].items() if k not in other and v is not None}
-    return {"settings": settings, **{part: config[part] for part in ("optim", "train", "data", "seed")}}
+    parts = {part: config[part] for part in ("settings", "optim", "train", "data")}
+    given = {
+        f"{part}.{name}": value
+        for part, values in parts.items()
+        for name, value in values.items()
+        if name not in ("sampling", "compiled") and value is not None and value is not False
+    }
+    return {**given, "seed": config["seed"]}
