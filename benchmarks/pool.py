@@ -17,7 +17,8 @@ GRACE = 30.0
 def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Path) -> None:
     """Runs `work(task, options)` for every task in `options.workers` processes; no task starts after `options.seconds`.
 
-    A task that raises leaves a line with its error; the others go on.
+    A task that raises leaves a line with its error, and a new process takes the place of its own: a CUDA context that
+    is broken fails every task after it.
     """
     deadline = time.time() + options.seconds
     context = multiprocessing.get_context("spawn")
@@ -26,9 +27,14 @@ def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Pa
     for task in [*tasks, *[None] * options.workers]:
         waiting.put(task)
     arguments = (work, waiting, finished, options, deadline)
-    workers = [context.Process(target=_worker, args=arguments, daemon=True) for _ in range(options.workers)]
-    for worker in workers:
-        worker.start()
+    workers: list[Any] = []
+
+    def start() -> None:
+        workers.append(context.Process(target=_worker, args=arguments, daemon=True))
+        workers[-1].start()
+
+    for _ in range(options.workers):
+        start()
     alive, done, failed = len(workers), 0, 0
     with path.open("w") as log:
         while alive and time.time() < deadline + GRACE:
@@ -42,6 +48,8 @@ def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Pa
                 alive -= 1
                 continue
             done, failed = done + 1, failed + ("error" in record)
+            if "error" in record:
+                start()
             log.write(json.dumps(record) + "\n")
             log.flush()
     for worker in workers:
@@ -66,4 +74,5 @@ def _worker(work: Work, waiting: Any, finished: Any, options: argparse.Namespace
         except Exception as error:
             traceback.print_exc()
             finished.put({"task": task, "error": f"{type(error).__name__}: {error}"})
+            return
     finished.put(None)

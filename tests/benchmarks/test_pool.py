@@ -27,6 +27,16 @@ def sleeps(task, options):
         raise ValueError("no")
     return {{"number": task[1]}}
 
+SPOILT = []
+
+def spoils(task, options):
+    if SPOILT:
+        raise ValueError("spoilt by an earlier task")
+    if task[1] == 1:
+        SPOILT.append(task)
+        raise ValueError("no")
+    return {{"number": task[1]}}
+
 def dies(task, options):
     os._exit(9)
 
@@ -52,6 +62,13 @@ def test_untaken_tasks_do_not_keep_it_alive(tmp_path: Path) -> None:
 def test_an_error_leaves_a_line_and_the_others_go_on(tmp_path: Path) -> None:
     lines = run(tmp_path, "sleeps", 3, 60.0)
     assert sorted(line["number"] for line in lines if "error" not in line) == [0, 2]
+    assert [line["error"] for line in lines if "error" in line] == ["ValueError: no"]
+
+
+def test_what_a_failed_task_leaves_behind_does_not_reach_the_next(tmp_path: Path) -> None:
+    """As a broken CUDA context would: 104 of 180 tasks once."""
+    lines = run(tmp_path, "spoils", 4, 60.0)
+    assert sorted(line["number"] for line in lines if "error" not in line) == [0, 2, 3]
     assert [line["error"] for line in lines if "error" in line] == ["ValueError: no"]
 
 
