@@ -29,8 +29,11 @@ and give different numbers: never compare across them. The paper's row is what i
 
 
 def results_page(results: Path | str, kinds: Sequence[str]) -> str:
-    """The whole page in Markdown, from the folders runs, ablation and float32 of `results`."""
+    """The whole page in Markdown, from the folders runs, ablation and float32 of `results`, and its note.md if there is one."""
     folder, parts = Path(results) / "runs", [HEAD]
+    note = Path(results) / "note.md"
+    if note.exists():
+        parts.append(note.read_text())
     for kind in kinds:
         cells = read_cells(folder, kind)
         if not cells:
