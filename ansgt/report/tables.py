@@ -29,7 +29,7 @@ and give different numbers: never compare across them. The paper's row is what i
 
 
 def results_page(results: Path | str, kinds: Sequence[str]) -> str:
-    """The whole page in Markdown, from the folders runs, ablation and float32 of `results`, and its note.md if there is one."""
+    """The whole page in Markdown, from the folders runs, ablation and float32 of `results`, and its note.md."""
     folder, parts = Path(results) / "runs", [HEAD]
     note = Path(results) / "note.md"
     if note.exists():

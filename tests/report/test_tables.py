@@ -127,3 +127,12 @@ def _settings(path: Path) -> dict[str, object]:
         if name not in ("sampling", "compiled") and value is not None and value is not False
     }
     return {**given, "seed": config["seed"]}
+
+
+def test_a_note_stands_before_the_tables(tmp_path: Path) -> None:
+    store(tmp_path / "runs", "ansgt", [0.8, 0.9])
+    without = results_page(tmp_path, KINDS)
+    (tmp_path / "note.md").write_text("Trained on a Sunday.\n")
+    page = results_page(tmp_path, KINDS)
+    assert page.replace("Trained on a Sunday.\n\n", "") == without
+    assert page.index("Trained on a Sunday.") < page.index("## uniform-60-20-20")
