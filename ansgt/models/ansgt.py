@@ -80,8 +80,8 @@ class ANSGT(nn.Module):
         ffn_multiplier: inner width of the FFN over d.
         kind_embedding: adds a learned vector per kind of token (centre, node, super, global).
         per_layer_bias: a proximity bias for every layer instead of one for all.
-        own_features: the head also reads the centre's first state as it is. LN divides by a node's magnitude, and the
-            residual stream mixes the centre with others; on small heterophilous graphs both are worth keeping.
+        own_features: the head also reads the centre's first state as it is: LN divides by a node's magnitude, and the
+            residual stream mixes the centre with others.
         attention: how attention is computed: "auto", "plain" or "sdpa".
     """
 
