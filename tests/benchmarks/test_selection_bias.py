@@ -1,8 +1,14 @@
 """Crossed selection: luck is not rewarded, a truly better epoch is."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 
-from benchmarks.selection_bias import chosen_epochs, crossed, smooth
+from ansgt.pipeline import prepare_run
+from ansgt.storage import DiskCache
+from ansgt.training.fit import train_split
+from benchmarks.selection_bias import chosen_epochs, crossed, kept_validation, smooth
 
 
 def one_hot(classes: np.ndarray) -> np.ndarray:
@@ -38,3 +44,14 @@ def test_an_epoch_that_is_better_on_all_nodes_is_found() -> None:
     probabilities = one_hot(rng.integers(0, 2, size=(50, 30)))
     probabilities[17] = one_hot(y)
     assert crossed(probabilities, y, rng)["accuracy"] == 1.0
+
+
+def test_every_look_at_the_validation_nodes_is_kept_and_nothing_else(tmp_path: Path) -> None:
+    data, config = prepare_run("newman", "mlp", device="cpu", overrides=["epochs=4", "hidden_channels=8"])
+    split = data.split(config.split, 0, 0)
+    with kept_validation("mlp", split) as kept:
+        train_split(config, data.graph, split, tmp_path, DiskCache(tmp_path))
+    assert [p.shape for p in kept] == [(len(split.val), data.graph.num_classes)] * 4
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    hits = [float((p.argmax(axis=1) == data.graph.y[split.val].numpy()).mean()) for p in kept]
+    assert hits == [row["val_accuracy"] for row in rows]

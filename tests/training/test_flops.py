@@ -5,6 +5,7 @@ import torch
 from step_cases import LAYOUT, NODES, SEQUENCES, make_step
 from torch.utils.flop_counter import FlopCounterMode
 
+from ansgt.models.ansgt import ANSGT
 from ansgt.training.flops import bytes_per_step, flops_per_step
 
 
@@ -21,3 +22,12 @@ def test_sparse_features_cost_their_entries() -> None:
     dense, sparse = (flops_per_step(model, LAYOUT, 24, NODES, nonzero) for nonzero in (None, NODES))
     assert dense.input == 5 * sparse.input
     assert bytes_per_step(model, LAYOUT, 24, NODES) > 4 * sum(p.numel() for p in model.parameters())
+
+
+def test_own_features_widen_the_head() -> None:
+    sizes = {"hidden_channels": 16, "num_layers": 1, "num_heads": 2, "num_global": 1, "num_proximity": 2}
+    plain, own = (
+        flops_per_step(ANSGT(5, 3, **sizes, own_features=own), LAYOUT, 24, NODES)  # type: ignore[arg-type]
+        for own in (False, True)
+    )
+    assert own.total - plain.total == 3 * 2 * 24 * 16 * 16
