@@ -270,6 +270,11 @@ ELEVENTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
 }
 """Plan "kinds-11": around what plan "kinds-10" found on Texas."""
 
+TWELFTH_CHANGES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("cora", PER_CLASS): [{}, {"own_features": True}],
+}
+"""Plan "kinds-12": the centre's own features on Cora."""
+
 ON_SHIPPED = {
     "kinds-3": THIRD_CHANGES,
     "kinds-4": FOURTH_CHANGES,
@@ -280,4 +285,5 @@ ON_SHIPPED = {
     "kinds-9": NINTH_CHANGES,
     "kinds-10": TENTH_CHANGES,
     "kinds-11": ELEVENTH_CHANGES,
+    "kinds-12": TWELFTH_CHANGES,
 }

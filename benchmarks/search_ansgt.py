@@ -22,6 +22,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.effects import finished, second_round
+from benchmarks.plans_drawn import DRAWN
 from benchmarks.plans_first import BATCH, DECAY, FIXED, OWN, REFINE, SCALE, SPACE, WEBKB
 from benchmarks.plans_later import (
     AROUND_CALM,
@@ -119,8 +121,8 @@ def run_trial(task: Task, options: argparse.Namespace) -> dict[str, Any]:
 def planned_tasks(options: argparse.Namespace) -> list[Task]:
     """Trial by trial over the data sets and kinds that are asked for."""
     names, kinds = options.datasets.split(","), options.kinds.split(",")
-    if options.plan.startswith("kinds"):
-        every = ON_SHIPPED.get(options.plan) or kind_trials(second=options.plan == "kinds-2")
+    if options.again or options.plan in DRAWN or options.plan.startswith("kinds"):
+        every = _by_cell(options)
         plans = {at: plan for at, plan in every.items() if at[0] in names and at[1] in kinds}
     else:
         plans = {
@@ -136,6 +138,14 @@ def planned_tasks(options: argparse.Namespace) -> list[Task]:
     ]
 
 
+def _by_cell(options: argparse.Namespace) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """(data set, kind of split) -> trials."""
+    if options.again:
+        return second_round(finished(options.again))
+    named = ON_SHIPPED | DRAWN
+    return named.get(options.plan) or kind_trials(second=options.plan == "kinds-2")
+
+
 def _numbers(options: argparse.Namespace, count: int) -> list[int]:
     if options.only:
         return [int(number) for number in options.only.split(",")]
@@ -149,9 +159,10 @@ def main() -> None:
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument(
         "--plan",
-        choices=("random", "calm", "around", "kinds", "kinds-2", *ON_SHIPPED, *PLANS),
+        choices=("random", "calm", "around", "kinds", "kinds-2", *ON_SHIPPED, *DRAWN, *PLANS),
         default="random",
     )
+    parser.add_argument("--again", type=Path, help="a search's log: train the best of it again (effects.py)")
     parser.add_argument("--kinds", default="uniform-60-20-20", help="kinds of split, separated by commas")
     parser.add_argument("--skip", type=int, default=0, help="leave out the plan's first trials")
     parser.add_argument("--trials", type=int, default=24)
