@@ -57,6 +57,8 @@ class TrainConfig:
     """Epochs between two evaluations of the validation part."""
     select: str = "accuracy"
     """Validation score that picks the epoch: accuracy (ties: lower loss) or loss."""
+    restarts: int = 1
+    """Models trained a split, from different seeds, each kept at its own best epoch; they predict by their mean."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def build_config(
     check_choice("optim.name", merged["optim"]["name"], ("adam", "adamw"))
     check_choice("train.select", merged["train"]["select"], ("accuracy", "loss"))
     check_choice("data.normalize_features", merged["data"]["normalize_features"], ("row", "scaled", "none"))
-    for section, key in (("train", "epochs"), ("train", "eval_every")):
+    for section, key in (("train", "epochs"), ("train", "eval_every"), ("train", "restarts")):
         check_positive(f"{section}.{key}", merged[section][key])
     if merged["optim"]["lr"] < 0:
         raise InputError(f"Setting optim.lr must not be negative, not {merged['optim']['lr']}.")

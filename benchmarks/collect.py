@@ -28,6 +28,7 @@ ROW = (
     "seconds",
     "split_hash",
     "prediction_hash",
+    "restarts",
 )
 ONCE = ("dataset", "data_variant", "split", "seed", "num_parameters", "heuristics", "config", "versions")
 
@@ -73,8 +74,13 @@ def add(record: dict[str, Any], into: Path) -> None:
     path = into / f"{name}--{record['dataset']}--{record['split']}.json"
     cell = json.loads(path.read_text()) if path.exists() else {"splits": []}
     cell["model"] = name
+    if record.get("learned"):
+        record = record | {"heuristics": list(record["learned"])}
+        record["p"] = [round(p, 4) for p in record["learned"].values()]
     cell |= {key: record[key] for key in ONCE if key in record}
     row = {key: record[key] for key in (*ROW, "p") if key in record}
+    if "restarts" in row:  # their accuracies; what they learned is in p, averaged
+        row["restarts"] = [{k: v for k, v in one.items() if k != "learned"} for one in row["restarts"]]
     others = [old for old in cell["splits"] if old["index"] != row["index"]]
     cell["splits"] = sorted([*others, row], key=lambda split: split["index"])
     path.write_text(json.dumps(cell, indent=1) + "\n")

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from ansgt.pipeline import prepare_run
 from ansgt.storage import DiskCache
 from ansgt.training.build import build_learner
-from ansgt.training.fit import seed_all
+from ansgt.training.randomness import seed_all
 
 NO_DROPOUT = ["dropout=0.0", "attention_dropout=0.0", "input_dropout=0.0", "amp=false"]
 

@@ -56,18 +56,10 @@ def train_one(task: dict[str, Any], options: argparse.Namespace) -> dict[str, An
     )
     split = data.split(task["split"], task["index"], config.seed)
     with tempfile.TemporaryDirectory() as folder:
-        learner: Any = train_split(
-            config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9
-        )
+        train_split(config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9)
         record = json.loads((Path(folder) / "result.json").read_text())
     record |= {**task, "seed": config.seed, "data_variant": data.variant, "config": config.as_dict()}
     record |= {"versions": versions(), "seconds_all": time.perf_counter() - started}
-    if task["model"] == "ansgt":
-        record |= {
-            "p": [round(p, 4) for p in learner.p.tolist()],
-            "heuristics": learner.settings.active_heuristics,
-        }
-    del learner
     release_memory(options.device)
     return record
 

@@ -86,7 +86,7 @@ def run_trial(task: Task, options: argparse.Namespace) -> dict[str, Any]:
     from ansgt.training.fit import release_memory, train_split
 
     dataset, number, kind, index, settings, seed = task
-    overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    overrides = ["restarts=1", *(f"{name}={json.dumps(value)}" for name, value in settings.items())]
     record = {"dataset": dataset, "trial": number, "kind": kind, "split": index, "settings": settings}
     record["seed"] = seed
     started = time.perf_counter()
@@ -98,9 +98,7 @@ def run_trial(task: Task, options: argparse.Namespace) -> dict[str, Any]:
         record["config"] = config.as_dict()
     split = data.split(kind, index, 0)
     with kept_validation("ansgt", split) as kept, tempfile.TemporaryDirectory() as folder:
-        learner: Any = train_split(
-            config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9
-        )
+        train_split(config, data.graph, split, Path(folder), DiskCache(options.cache), None, 1e9)
         result = json.loads((Path(folder) / "result.json").read_text())
         rows = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
     for key in ("val_accuracy", "val_loss", "best_epoch", "epochs_run"):
@@ -111,9 +109,8 @@ def run_trial(task: Task, options: argparse.Namespace) -> dict[str, Any]:
             np.stack(kept), data.graph.y[split.val].numpy(), np.random.default_rng([seed, index])
         )
         record["crossed_accuracy"] = chosen["accuracy"]
-    record["p"] = [round(p, 4) for p in learner.p.tolist()]
+    record["p"] = [round(p, 4) for p in result["learned"].values()]
     record["seconds"] = time.perf_counter() - started
-    del learner
     release_memory(options.device)
     return record
 

@@ -90,7 +90,7 @@ def validation_probabilities(
     from ansgt.training.fit import train_split
 
     shared = {"root": options.root, "device": options.device, "cache_dir": options.cache}
-    overrides = options.override or []
+    overrides = ["restarts=1", *(options.override or [])]
     data, config = prepare_run(
         options.dataset, model, split=options.split, overrides=overrides, seed=seed, **shared
     )

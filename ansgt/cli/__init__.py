@@ -1,10 +1,11 @@
 """The command line: `ansgt VERB`, one file a verb. Verbs are imported when they are asked for."""
 
 import importlib
-import os
 import sys
 
 import typer
+
+from ansgt.cli.process import keep_freed_memory, wait_quietly
 
 VERBS = {
     "datasets": "list the known data sets",
@@ -48,8 +49,7 @@ def _placeholder() -> None:
 
 
 def main() -> None:
-    # Must be set before torch loads OpenMP: threads that wait by spinning make a small step a hundred times slower when
-    # another process uses the same cores.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()
+    keep_freed_memory()
     asked = [argument for argument in sys.argv[1:] if not argument.startswith("-")][:1]
     build_app(asked)()

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.sparse.csgraph import dijkstra
+from torch import Tensor
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.sequences import TokenKind
+from ansgt.sequences import SequenceLayout, TokenKind
 from ansgt.training.adaptive import AdaptiveLearner
 from ansgt.training.inference import evaluation
-from ansgt.training.learner import Learner
+from ansgt.training.learner import Predictor
+from ansgt.training.restarts import Restarts
 from ansgt.training.source import INFERENCE_ROUND
 
 
@@ -87,32 +89,22 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain_node(learner: Learner, graph: Graph, node: int, top: int = 15) -> Explanation:
-    """Explains one node's prediction from the S fresh sequences that the prediction itself uses."""
-    if not isinstance(learner, AdaptiveLearner):
+def explain_node(learner: Predictor, graph: Graph, node: int, top: int = 15) -> Explanation:
+    """Explains one node's prediction from the fresh sequences that the prediction itself uses: S of every restart."""
+    models = learner.models() if isinstance(learner, Restarts) else [learner]
+    if not all(isinstance(model, AdaptiveLearner) for model in models):
         raise InputError("Only ANS-GT can be explained: other models have no sampled sequences.")
     if not 0 <= node < graph.num_nodes:
         raise InputError(f"Node {node} does not exist: the graph has {graph.num_nodes} nodes.")
-    centre = torch.tensor([node], device=learner.device)
-    builder = learner.source.builder()
-    sampled = learner.source.fill(builder, centre, learner.p, INFERENCE_ROUND)
-    batch = builder.batch(centre)
-    with evaluation(learner.model):
-        tokens = (batch.x, batch.index, batch.mask, batch.log_count, batch.proximity)
-        logits, s = learner.model.classify(batch.layout, *tokens, significance=True)
-    assert s is not None
-    share = s.double().cpu().numpy() / max(float(s.sum()), 1e-12)  # [S, T]
-    slots = batch.layout.sampled
-    names = learner.settings.active_heuristics
-    ids, mask = sampled.ids[0].cpu().numpy(), sampled.mask[0].cpu().numpy()
-    posterior = _posterior(learner, sampled)
-    kinds = {
-        kind.name.lower(): float(share[:, (batch.layout.kind == int(kind)).numpy()].sum())
-        for kind in TokenKind
-    }
+    parts = [_attention(model, node) for model in models if isinstance(model, AdaptiveLearner)]
+    share = np.concatenate([part.share for part in parts]) / len(parts)
+    ids, mask = (np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "mask"))
+    posterior = np.concatenate([part.posterior for part in parts], axis=1)
+    slots, kind, names = parts[0].layout.sampled, parts[0].layout.kind, parts[0].names
+    kinds = {k.name.lower(): float(share[:, (kind == int(k)).numpy()].sum()) for k in TokenKind}
     brought = (share[:, slots] * mask)[None] * posterior
     rows = _rows(learner, graph, node, ids, mask, share[:, slots], posterior, names, top)
-    probabilities = logits.float().softmax(dim=-1).mean(dim=0).cpu()
+    probabilities = torch.stack([part.probabilities for part in parts]).mean(dim=0)
     total = max(float(brought.sum()), 1e-12)
     return Explanation(
         node=node,
@@ -125,6 +117,45 @@ def explain_node(learner: Learner, graph: Graph, node: int, top: int = 15) -> Ex
     )
 
 
+@dataclass(frozen=True)
+class _Attention:
+    """What one model's S sequences of a node attended to."""
+
+    layout: SequenceLayout
+    names: list[str]
+    """Of the K heuristics."""
+    share: np.ndarray
+    """[S, T], of the attention of all sequences together."""
+    ids: np.ndarray
+    """[S, N]."""
+    mask: np.ndarray
+    """[S, N]."""
+    posterior: np.ndarray
+    """[K, S, N]."""
+    probabilities: Tensor
+    """[C]."""
+
+
+def _attention(learner: AdaptiveLearner, node: int) -> _Attention:
+    centre = torch.tensor([node], device=learner.device)
+    builder = learner.source.builder()
+    sampled = learner.source.fill(builder, centre, learner.p, INFERENCE_ROUND)
+    batch = builder.batch(centre)
+    with evaluation(learner.model):
+        tokens = (batch.x, batch.index, batch.mask, batch.log_count, batch.proximity)
+        logits, s = learner.model.classify(batch.layout, *tokens, significance=True)
+    assert s is not None
+    return _Attention(
+        layout=batch.layout,
+        names=learner.settings.active_heuristics,
+        share=s.double().cpu().numpy() / max(float(s.sum()), 1e-12),
+        ids=sampled.ids[0].cpu().numpy(),
+        mask=sampled.mask[0].cpu().numpy(),
+        posterior=_posterior(learner, sampled),
+        probabilities=logits.float().softmax(dim=-1).mean(dim=0).cpu(),
+    )
+
+
 def _posterior(learner: AdaptiveLearner, sampled: Any) -> np.ndarray:
     """Probability that heuristic k drew a slot's node, p_k Q_ki / psi_i [K, S, N]."""
     shares = learner.source.mixture.shares(sampled.p, sampled.rows)  # [K, 1]
@@ -133,7 +164,7 @@ def _posterior(learner: AdaptiveLearner, sampled: Any) -> np.ndarray:
 
 
 def _rows(
-    learner: AdaptiveLearner,
+    learner: Predictor,
     graph: Graph,
     node: int,
     ids: np.ndarray,
@@ -148,8 +179,9 @@ def _rows(
         return []
     total = np.bincount(where, weights=share[mask])
     order = np.argsort(-total, kind="stable")[:top]
-    first = np.array([np.flatnonzero(where == i)[0] for i in range(len(found))])
-    drawn = np.bincount(where) / len(ids)
+    times = np.bincount(where)
+    by = {name: np.bincount(where, weights=posterior[k][mask]) / times for k, name in enumerate(names)}
+    drawn = times / len(ids)
     hops = dijkstra(graph.adj, indices=node, unweighted=True)
     classes = learner.predict_proba(torch.from_numpy(found[order])).argmax(dim=1).tolist()
     return [
@@ -160,7 +192,7 @@ def _rows(
             prediction=classes[place],
             distance=int(hops[found[i]]) if np.isfinite(hops[found[i]]) else None,
             drawn=float(min(drawn[i], 1.0)),
-            heuristics={name: float(posterior[k][mask][first[i]]) for k, name in enumerate(names)},
+            heuristics={name: float(shares[i]) for name, shares in by.items()},
         )
         for place, i in enumerate(order)
     ]

@@ -4,12 +4,15 @@ import base64
 import html
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ansgt.report.figures import plot_training, plot_weights
 from ansgt.storage import write_text
-from ansgt.training.records import RunFolder, summarize
+from ansgt.training.records import RunFolder, by_restart, summarize
+
+Rows = list[dict[str, Any]]
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}
@@ -67,7 +70,7 @@ def _pictures(run: RunFolder, num_splits: int) -> list[str]:
     pictures = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "training.png"
-        plot_training([run.metrics(i) for i in range(num_splits)], path, title)
+        plot_training(_of_models(run.metrics, num_splits), path, title)
         pictures.append(_image(path, "training loss and validation accuracy"))
         histories = complete_histories(run, num_splits)
         if histories:
@@ -78,10 +81,15 @@ def _pictures(run: RunFolder, num_splits: int) -> list[str]:
 
 
 def complete_histories(run: RunFolder, num_splits: int) -> list[list[dict[str, Any]]]:
-    """Bandit histories of the splits, cut to the shortest (splits may stop early); [] when there is no bandit."""
-    histories = [rows for rows in (run.history(i) for i in range(num_splits)) if rows]
+    """Bandit histories of the trained models, cut to the shortest (they may stop early); [] when there is no bandit."""
+    histories = _of_models(run.history, num_splits)
     length = min((len(rows) for rows in histories), default=0)
     return [rows[:length] for rows in histories]
+
+
+def _of_models(read: Callable[[int], Rows], num_splits: int) -> list[Rows]:
+    """Rows of every model: a split has one, or as many as it was restarted."""
+    return [rows for index in range(num_splits) for rows in by_restart(read(index))]
 
 
 def _image(path: Path, words: str) -> str:

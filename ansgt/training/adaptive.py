@@ -63,8 +63,10 @@ class AdaptiveLearner:
         keep_appended(model, config.data)
         self.model = model.to(self.device)
         self.average = _average(self.settings, self.model, len(split.train))
-        self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.settings.batch_size)
         self.train_nodes = split.train.to(self.device)
+        # a batch is filled up to its size with centres that count for nothing, so it is no larger than it must be
+        self.batch_size = min(self.settings.batch_size, len(split.train))
+        self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.batch_size)
         self.round = 0
         self.rows: list[dict[str, Any]] = []
         self._wire()
@@ -72,7 +74,7 @@ class AdaptiveLearner:
 
     def train_epoch(self, epoch: int) -> dict[str, float]:
         """One turn of Algorithm 1's loop (lines 4-11)."""
-        loss = train_epoch(self.step, self.train_nodes, self.settings.batch_size)
+        loss = train_epoch(self.step, self.train_nodes, self.batch_size)
         redraw = self.settings.redraw_every
         if (epoch + 1) % self.settings.update_period == 0:
             if self.settings.sampling == "adaptive":

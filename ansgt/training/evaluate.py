@@ -15,9 +15,11 @@ from ansgt.graph import Graph, Split
 from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.training.build import build_learner, resolve_device
 from ansgt.training.checkpoint import load_state
-from ansgt.training.fit import owned_randomness, score, seed_all
-from ansgt.training.learner import Learner
+from ansgt.training.fit import score
+from ansgt.training.learner import Predictor
+from ansgt.training.randomness import owned_randomness, seed_all
 from ansgt.training.records import RunFolder, open_run, summarize
+from ansgt.training.restarts import Restarts
 
 
 def load_run(
@@ -43,22 +45,26 @@ def load_run(
 
 def load_learner(
     folder: RunFolder, config: RunConfig, dataset: Dataset, index: int, cache_dir: Path | str | None = None
-) -> tuple[Learner, Split]:
-    """The learner of one split with the weights of its best validation epoch."""
+) -> tuple[Predictor, Split]:
+    """What one split's training left, with the weights of its best validation epoch."""
     path = folder.split(index) / "model.safetensors"
     if not path.exists():
         raise InputError(f"Split {index} of {folder.path} is not finished: it has no model.safetensors.")
     split = dataset.split(config.split, index, config.seed)
     with owned_randomness(config.device):
         seed_all(config.seed, index, -1)
-        learner = build_learner(config, dataset.graph, split, DiskCache(cache_dir or default_cache_dir()))
+        learner = _build(config, dataset.graph, split, cache_dir)
     learner.load_weights(load_state(path))
     return learner, split
 
 
 def move_learner(
-    learner: Learner, config: RunConfig, trained_on: Graph, graph: Graph, cache_dir: Path | str | None = None
-) -> Learner:
+    learner: Predictor,
+    config: RunConfig,
+    trained_on: Graph,
+    graph: Graph,
+    cache_dir: Path | str | None = None,
+) -> Predictor:
     """Trained weights on another graph with the same features: one that grew, or a new one.
 
     Its heuristics, coarse graph and sequences are computed anew; labels are not needed.
@@ -70,9 +76,11 @@ def move_learner(
     graph = replace(graph, num_classes=trained_on.num_classes)
     nothing = Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([]), "none")
     with owned_randomness(config.device):
-        moved = build_learner(config, graph, nothing, DiskCache(cache_dir or default_cache_dir()))
+        moved = _build(config, graph, nothing, cache_dir)
     try:
         moved.load_weights(learner.weights())
+        if isinstance(moved, Restarts):
+            moved.models()  # builds them: weights that do not fit are refused here
     except RuntimeError:
         raise InputError(
             f"Model '{config.model}' learns weights per node and cannot move to another graph."
@@ -80,7 +88,13 @@ def move_learner(
     return moved
 
 
-def predict_all(learner: Learner, config: RunConfig, index: int, nodes: Tensor) -> Tensor:
+def _build(config: RunConfig, graph: Graph, split: Split, cache_dir: Path | str | None) -> Predictor:
+    cache = DiskCache(cache_dir or default_cache_dir())
+    make = build_learner if config.train.restarts == 1 else Restarts
+    return make(config, graph, split, cache)
+
+
+def predict_all(learner: Predictor, config: RunConfig, index: int, nodes: Tensor) -> Tensor:
     """Class probabilities as the record's were computed: from the generators that end a split."""
     with owned_randomness(config.device):
         seed_all(config.seed, index, -2)

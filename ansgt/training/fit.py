@@ -5,10 +5,12 @@ It knows no model: a `Learner` trains an epoch and predicts; all randomness of e
 """
 
 import gc
+import shutil
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import fmean, median_low
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,13 @@ from torch import Tensor
 from ansgt.config import RunConfig, TrainConfig
 from ansgt.datasets import Dataset
 from ansgt.graph import Graph, Split
-from ansgt.storage import DiskCache, content_hash, folder_lock, write_json, write_npz
+from ansgt.storage import DiskCache, content_hash, folder_lock, read_json, write_json, write_npz
 from ansgt.training.build import build_learner
 from ansgt.training.checkpoint import load_state, save_state
-from ansgt.training.learner import Learner
+from ansgt.training.learner import Learner, Predictor
+from ansgt.training.randomness import owned_randomness, seed_all
 from ansgt.training.records import RunFolder, read_rows, summarize, versions, write_rows
+from ansgt.training.restarts import Restarts, named, restarted
 
 
 @dataclass(frozen=True)
@@ -110,8 +114,38 @@ def train_split(
     cache: DiskCache,
     report: Report | None = None,
     checkpoint_seconds: float = 10.0,
+) -> Predictor:
+    """Trains on one split and writes its record; returns what predicts: the weights of the best validation epoch.
+
+    With `config.train.restarts` = R > 1 the R models are trained one after another, each in a folder of its own while
+    it lasts, so that a killed run goes on where it was.
+    """
+    restarts = config.train.restarts
+    if restarts == 1:
+        return train_model(config, graph, split, folder, cache, report, checkpoint_seconds)
+    folders = [folder / f"restart-{number}" for number in range(restarts)]
+    for number, target in enumerate(folders):
+        if not (target / "result.json").exists():
+            own, told = restarted(config, number), _of_restart(report, number, restarts)
+            train_model(own, graph, split, target, cache, told, checkpoint_seconds)
+            release_memory(config.device)
+    predictor = Restarts(config, graph, split, cache)
+    _join(graph, split, folder, folders, predictor)
+    for target in folders:
+        shutil.rmtree(target)
+    return predictor
+
+
+def train_model(
+    config: RunConfig,
+    graph: Graph,
+    split: Split,
+    folder: Path,
+    cache: DiskCache,
+    report: Report | None = None,
+    checkpoint_seconds: float = 10.0,
 ) -> Learner:
-    """Trains on one split and writes its record; returns the learner with the weights of the best validation epoch."""
+    """Trains one model and writes its record; returns the learner with the weights of the best validation epoch."""
     started = time.perf_counter()
     checkpoint = folder / "checkpoint.safetensors"
     with owned_randomness(config.device):
@@ -161,21 +195,6 @@ def score(probabilities: Tensor, labels: Tensor) -> tuple[float, float]:
     return accuracy, float(-chosen.log().mean())
 
 
-def seed_all(seed: int, split: int, epoch: int) -> None:
-    """Seeds torch's global generators (dropout draws from them) from the three numbers that name an epoch."""
-    value = int(content_hash(seed, split, epoch)[:15], 16)
-    if torch.cuda.is_available():
-        torch.manual_seed(value)
-    else:  # manual_seed would also queue a call with its stack trace for a CUDA that never comes: a third of a small epoch
-        torch.default_generator.manual_seed(value)
-
-
-def owned_randomness(device: str) -> Any:
-    """A block that leaves the caller's global generators as they were."""
-    cuda = [torch.device(device)] if torch.device(device).type == "cuda" else []
-    return torch.random.fork_rng(devices=cuda)
-
-
 def release_memory(device: str) -> None:
     """Frees what a finished learner held: tables of gigabytes, in reference cycles that Python collects only in time."""
     gc.collect()
@@ -218,6 +237,18 @@ def _restore(
     return Selection(**state["selection"]), rows, state["epoch"], state["seconds"]
 
 
+def _of_restart(report: Report | None, number: int, restarts: int) -> Report | None:
+    """A report that counts the epochs of all R models."""
+    if report is None:
+        return None
+
+    def told(progress: Progress) -> None:
+        before = number * progress.epochs
+        report(replace(progress, epoch=before + progress.epoch, epochs=restarts * progress.epochs))
+
+    return told
+
+
 def _finish(
     config: RunConfig,
     graph: Graph,
@@ -228,32 +259,82 @@ def _finish(
     rows: list[dict[str, Any]],
     seconds: float,
 ) -> None:
-    """Scores the kept epoch, once, on the test part, and writes the record; `result.json` comes last."""
+    """Scores the kept epoch, once, on the test part, and writes the record."""
     probabilities = learner.predict_proba(torch.arange(graph.num_nodes))
-    test_accuracy, test_loss = score(probabilities[split.test], graph.y[split.test])
-    save_state(folder / "model.safetensors", selection.best_weights)
-    parts = {"train": split.train.numpy(), "val": split.val.numpy(), "test": split.test.numpy()}
-    write_npz(folder / "split.npz", **parts)
-    write_npz(folder / "predictions.npz", probabilities=probabilities.numpy(), label=graph.y.numpy())
     write_rows(folder / "metrics.jsonl", rows)
     if learner.history():
         write_rows(folder / "history.jsonl", learner.history())
     result = {
-        "split": split.name,
-        "index": split.index,
-        "split_hash": split.hash,
-        "majority_share": split.majority_share(graph.y),
         "num_parameters": learner.num_parameters,
         "best_epoch": selection.best_epoch,
         "epochs_run": len(rows),
         "val_accuracy": selection.val_accuracy,
         "val_loss": selection.val_loss,
-        "test_accuracy": test_accuracy,
-        "test_loss": test_loss,
+        "learned": learner.status(),
         "seconds": seconds,
-        "prediction_hash": content_hash(probabilities.numpy()),
     }
-    write_json(folder / "result.json", result)
+    _write_record(graph, split, folder, probabilities, selection.best_weights, result)
+
+
+def _join(graph: Graph, split: Split, folder: Path, folders: list[Path], predictor: Restarts) -> None:
+    """The record of R models from their own: the mean of what they predict, and what each had by itself."""
+    results = [read_json(part / "result.json") for part in folders]
+    weights: dict[str, Tensor] = {}
+    predicted = []
+    for number, part in enumerate(folders):
+        weights |= named(number, load_state(part / "model.safetensors"))
+        with np.load(part / "predictions.npz", allow_pickle=False) as arrays:
+            predicted.append(torch.from_numpy(arrays["probabilities"]))
+    predictor.load_weights(weights)
+    probabilities = torch.stack(predicted).mean(dim=0)
+    for name in ("metrics.jsonl", "history.jsonl"):
+        rows = [
+            {**row, "restart": number}
+            for number, part in enumerate(folders)
+            for row in read_rows(part / name)
+        ]
+        if rows:
+            write_rows(folder / name, rows)
+    val_accuracy, val_loss = score(probabilities[split.val], graph.y[split.val])
+    own = ("best_epoch", "val_accuracy", "test_accuracy", "learned")
+    result = {
+        "num_parameters": sum(r["num_parameters"] for r in results),
+        "best_epoch": median_low(r["best_epoch"] for r in results),
+        "epochs_run": sum(r["epochs_run"] for r in results),
+        "val_accuracy": val_accuracy,
+        "val_loss": val_loss,
+        "learned": {name: fmean(r["learned"][name] for r in results) for name in results[0]["learned"]},
+        "restarts": [{key: r[key] for key in own} for r in results],
+        "seconds": sum(r["seconds"] for r in results),
+    }
+    _write_record(graph, split, folder, probabilities, weights, result)
+
+
+def _write_record(
+    graph: Graph,
+    split: Split,
+    folder: Path,
+    probabilities: Tensor,
+    weights: dict[str, Tensor],
+    result: dict[str, Any],
+) -> None:
+    """Weights, split, predictions and, last, `result.json`."""
+    test_accuracy, test_loss = score(probabilities[split.test], graph.y[split.test])
+    save_state(folder / "model.safetensors", weights)
+    parts = {"train": split.train.numpy(), "val": split.val.numpy(), "test": split.test.numpy()}
+    write_npz(folder / "split.npz", **parts)
+    write_npz(folder / "predictions.npz", probabilities=probabilities.numpy(), label=graph.y.numpy())
+    named_split = {
+        "split": split.name,
+        "index": split.index,
+        "split_hash": split.hash,
+        "majority_share": split.majority_share(graph.y),
+    }
+    scored = {"test_accuracy": test_accuracy, "test_loss": test_loss}
+    write_json(
+        folder / "result.json",
+        {**named_split, **result, **scored, "prediction_hash": content_hash(probabilities.numpy())},
+    )
 
 
 def run_info(dataset: Dataset) -> dict[str, Any]:
@@ -281,6 +362,7 @@ def summarize_run(folder: RunFolder, seconds: float) -> dict[str, Any]:
         "split": config.split,
         "num_splits": config.num_splits,
         "seed": config.seed,
+        "restarts": config.train.restarts,
         "test_accuracy": summarize([r["test_accuracy"] for r in results]),
         "val_accuracy": summarize([r["val_accuracy"] for r in results]),
         "majority_share": float(np.mean([r["majority_share"] for r in results])),

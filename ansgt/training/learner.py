@@ -20,14 +20,8 @@ State = dict[str, Any]
 """Nested dicts of tensors and plain values; `checkpoint.py` stores it without pickle."""
 
 
-class Learner(Protocol):
-    """One model on one split. All randomness of an epoch comes from the global generators, which the harness seeds
-    from (seed, split, epoch) before `train_epoch`; a learner that draws on its own derives from the same numbers."""
-
-    num_parameters: int
-
-    def train_epoch(self, epoch: int) -> dict[str, float]:
-        """One pass over the training part; returns at least {"loss"}."""
+class Predictor(Protocol):
+    """What is left of training: it predicts, and its weights can be stored and moved."""
 
     def predict_proba(self, nodes: Tensor) -> Tensor:
         """Class probabilities of the given nodes [len(nodes), C], float32 on the CPU, in evaluation mode."""
@@ -36,6 +30,16 @@ class Learner(Protocol):
         """What prediction needs, as flat named tensors: the content of a best-validation checkpoint."""
 
     def load_weights(self, weights: dict[str, Tensor]) -> None: ...
+
+
+class Learner(Predictor, Protocol):
+    """One model on one split. All randomness of an epoch comes from the global generators, which the harness seeds
+    from (seed, split, epoch) before `train_epoch`; a learner that draws on its own derives from the same numbers."""
+
+    num_parameters: int
+
+    def train_epoch(self, epoch: int) -> dict[str, float]:
+        """One pass over the training part; returns at least {"loss"}."""
 
     def state_dict(self) -> State:
         """Everything that an exact resumption needs (weights included)."""

@@ -10,10 +10,11 @@
         checkpoint.safetensors   latest state, for --resume (gone when the split is done)
         model.safetensors        weights of the best validation epoch
         split.npz                train / val / test indices
-        metrics.jsonl            a row an epoch
+        metrics.jsonl            a row an epoch (and restart)
         history.jsonl            the bandit's weights and rewards, where there are any
         predictions.npz          class probabilities of every node
         result.json              accuracies; written last
+        restart-0/ ...           the same of every restart, until the last is done
 """
 
 import json
@@ -120,6 +121,14 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def by_restart(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """A split's rows, a list for each of its models; without restarts there is one."""
+    parts: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        parts.setdefault(row.get("restart", 0), []).append(row)
+    return list(parts.values())
 
 
 def summarize(values: list[float]) -> dict[str, Any]:

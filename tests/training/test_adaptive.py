@@ -16,7 +16,7 @@ from ansgt.testing import random_graph
 from ansgt.training import build_learner, model_defaults, section_defaults
 from ansgt.training.adaptive import AdaptiveLearner
 from ansgt.training.checkpoint import load_state, save_state
-from ansgt.training.fit import seed_all
+from ansgt.training.randomness import seed_all
 
 TINY = [
     "num_layers=1",
