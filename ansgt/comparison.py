@@ -13,7 +13,7 @@ import torch
 from ansgt.datasets import load
 from ansgt.errors import InputError
 from ansgt.pipeline import prepare_run
-from ansgt.report.aggregate import Cell, choose_reference, paired_differences
+from ansgt.report.aggregate import Cell, choose_reference, models_alone, paired_differences
 from ansgt.report.comparison import comparison_csv, comparison_markdown, plot_comparison
 from ansgt.storage import default_cache_dir, make_folder, read_json, write_json, write_text
 from ansgt.training import RunFolder, model_defaults, resolve_device, run
@@ -156,6 +156,7 @@ def read_cell(folder: RunFolder) -> Cell:
         num_parameters=results[0]["num_parameters"],
         split_hashes=tuple(r["split_hash"] for r in results),
         run_dir=str(folder.path),
+        **models_alone(results),
     )
 
 

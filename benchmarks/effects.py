@@ -3,8 +3,7 @@
     python benchmarks/effects.py results/search/ansgt-drawn-webkb.jsonl
 
 With settings drawn independently, a setting's effect is the difference between the means of its levels, and every run
-tells something about every setting: n runs weigh each effect as n runs would that changed nothing else. Least squares
-on the crossed accuracy, with a free constant per data set and split. Validation only.
+tells something about every setting: n runs weigh each effect as n runs would that changed nothing else. Validation only.
 """
 
 import argparse
@@ -43,23 +42,34 @@ def varied(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def main_effects(rows: list[Row]) -> list[Effect]:
-    """Every level's effect; rows without settings (the shipped trial) take no part."""
+    """Every level's effect; rows without settings (the shipped trial) take no part.
+
+    Least squares on the means of trials, after the mean of every data set and split is taken away: a trial, not a run,
+    is what was drawn, so the errors also hold what settings do together. [] where there are too few trials.
+    """
     rows = [row for row in rows if row["settings"]]
     levels = varied(rows)
     columns = [(name, value) for name, values in levels.items() for value in values[1:]]
-    blocks = sorted({(row["dataset"], row["split"]) for row in rows})
-    design = np.zeros((len(rows), len(columns) + len(blocks)))
-    for number, row in enumerate(rows):
-        for place, (name, value) in enumerate(columns):
-            design[number, place] = row["settings"][name] == value
-        design[number, len(columns) + blocks.index((row["dataset"], row["split"]))] = 1.0
-    scores = np.array([100 * row[SCORE] for row in rows])
-    inverse = np.linalg.pinv(design.T @ design)
+    by_block: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for row in rows:
+        by_block[row["dataset"], row["split"]].append(100 * row[SCORE])
+    deviations: dict[str, list[float]] = defaultdict(list)
+    settings_of = {}
+    for row in rows:
+        key = json.dumps(row["settings"], sort_keys=True)
+        settings_of[key] = row["settings"]
+        deviations[key].append(100 * row[SCORE] - float(np.mean(by_block[row["dataset"], row["split"]])))
+    design = np.array(
+        [[1.0, *(float(s[name] == value) for name, value in columns)] for s in settings_of.values()]
+    )
+    scores = np.array([np.mean(deviations[key]) for key in settings_of])
+    freedom = len(scores) - design.shape[1]
+    if freedom < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
+        return []
+    inverse = np.linalg.inv(design.T @ design)
     found = inverse @ design.T @ scores
-    freedom = max(1, len(rows) - np.linalg.matrix_rank(design))
-    variance = float(((scores - design @ found) ** 2).sum() / freedom)
-    errors = np.sqrt(variance * np.diag(inverse).clip(min=0))
-    place_of = {column: place for place, column in enumerate(columns)}
+    errors = np.sqrt(np.diag(inverse) * float(((scores - design @ found) ** 2).sum()) / freedom)
+    place_of = {column: place for place, column in enumerate(columns, start=1)}
     effects = []
     for name, values in levels.items():
         for value in values:
@@ -71,11 +81,13 @@ def main_effects(rows: list[Row]) -> list[Effect]:
 
 
 def best_levels(rows: list[Row]) -> dict[str, Any]:
-    """The setting made of every setting's best level, with what all drawn trials share."""
+    """The setting made of every setting's best level, with what all drawn trials share; {} where effects are unknown."""
     best: dict[str, Effect] = {}
     for effect in main_effects(rows):
         if effect.setting not in best or effect.points > best[effect.setting].points:
             best[effect.setting] = effect
+    if not best:
+        return {}
     shared = next(row["settings"] for row in rows if row["settings"])
     return shared | {name: effect.level for name, effect in best.items()}
 
@@ -127,7 +139,10 @@ def report(rows: list[Row]) -> Iterable[str]:
             yield f"shipped {np.mean(shipped):.2f}"
         for mean, settings, runs in ranked(own)[:5]:
             yield f"{mean:.2f} ({runs} runs) {json.dumps(settings)}"
-        for effect in main_effects(own):
+        effects = main_effects(own)
+        if not effects:
+            yield "too few trials to tell the settings' effects apart"
+        for effect in effects:
             yield f"{effect.setting:20} {effect.level!s:8} {effect.points:+.2f} ± {effect.error:.2f} ({effect.runs})"
 
 

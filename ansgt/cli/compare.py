@@ -84,6 +84,10 @@ def render(result: dict[str, Any]) -> None:
     console.print(
         f"in brackets: paired difference against {result['reference']}; * p < 0.05 after Holm's correction"
     )
+    several = [c for c in result["cells"] if c["restarts"] > 1]
+    if several:
+        named = ", ".join(f"{c['model']} on {c['dataset']} {c['restarts']}" for c in several)
+        console.print(f"models a split where there are several (setting train.restarts): {named}")
     for cell in result["cells"]:
         if cell["error"]:
             console.print(f"{cell['model']} on {cell['dataset']} failed: {cell['error']}", markup=False)

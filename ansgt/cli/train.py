@@ -94,6 +94,8 @@ def render(result: dict[str, Any]) -> None:
     if test["mean"] is not None and len(test["per_split"]) > 1:
         console.print("per split: " + " ".join(f"{100 * v:.2f}" for v in test["per_split"]))
     console.print(f"test accuracy {words(test)}   validation {words(val)}", style="bold")
+    if result["restarts"] > 1:
+        console.print(f"(mean of {result['restarts']} models a split; -o restarts=1 trains one)")
     if result["majority_share"] == result["majority_share"]:  # NaN where there is no test part
         console.print(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
     console.print(f"{result['seconds']:.1f} s, record in {result['run_dir']}")

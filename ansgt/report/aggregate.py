@@ -26,6 +26,8 @@ class Cell:
         split_hashes: one a split; cells compare only where these agree.
         run_dir: its record.
         error: one sentence, or None.
+        restarts: models a split, whose mean predicts.
+        one_model: where there are several, a split's mean test accuracy of each by itself.
     """
 
     model: str
@@ -41,9 +43,18 @@ class Cell:
     split_hashes: tuple[str, ...] = ()
     run_dir: str | None = None
     error: str | None = None
+    restarts: int = 1
+    one_model: tuple[float, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def models_alone(splits: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """`restarts` and `one_model` of a cell, from the records of its splits."""
+    alone = [[one["test_accuracy"] for one in split.get("restarts", ())] for split in splits]
+    means = tuple(float(np.mean(values)) for values in alone if values)
+    return {"restarts": max([1, *map(len, alone)]), "one_model": means}
 
 
 @dataclass(frozen=True)

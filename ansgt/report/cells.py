@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ansgt.report.aggregate import Cell
+from ansgt.report.aggregate import Cell, models_alone
 
 VARIANTS = ("ansgt-fixed", "ansgt-1-hop", "ansgt-2-hop", "ansgt-ppr", "ansgt-knn")
 
@@ -31,6 +31,7 @@ def _cell(path: Path) -> Cell:
         num_parameters=stored["num_parameters"],
         split_hashes=tuple(row["split_hash"] for row in stored["splits"]),
         run_dir=str(path),
+        **models_alone(stored["splits"]),
     )
 
 

@@ -38,10 +38,11 @@ def comparison_markdown(
         "",
         "## Cost",
         "",
-        "Seconds are those of training, summed over the splits.",
+        "Seconds are those of training, summed over the splits. Several models a split (setting `train.restarts`) predict",
+        "by their mean.",
         "",
         *_table(
-            ["model", "data set", "seconds", "peak memory, MB", "parameters"],
+            ["model", "data set", "models a split", "seconds", "peak memory, MB", "parameters"],
             [_cost_row(cell) for cell in cells if cell.error is None],
         ),
     ]
@@ -79,7 +80,8 @@ def _difference_row(d: Difference) -> list[str]:
 
 def _cost_row(cell: Cell) -> list[str]:
     memory = "-" if cell.peak_bytes is None else f"{cell.peak_bytes / 1e6:.0f}"
-    return [cell.model, cell.dataset, f"{cell.seconds or 0:.1f}", memory, f"{cell.num_parameters:,}"]
+    seconds, parameters = f"{cell.seconds or 0:.1f}", f"{cell.num_parameters:,}"
+    return [cell.model, cell.dataset, str(cell.restarts), seconds, memory, parameters]
 
 
 COLUMNS = (
@@ -92,6 +94,7 @@ COLUMNS = (
     "seconds",
     "peak_bytes",
     "num_parameters",
+    "restarts",
     "error",
 )
 

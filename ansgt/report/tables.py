@@ -10,12 +10,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ansgt.report.aggregate import Cell, paired_difference, paired_differences
 from ansgt.report.cells import VARIANTS, ablation_cells, ablation_folder, gap, read_cells
 from ansgt.report.paper import ACCURACY, NINE
 from ansgt.report.words import in_words
 from ansgt.training.settings import AdaptiveSettings
 
+DAGGER = "†"
+"""Marks a figure of several models a split."""
 STAR = " \\*"
 """Marks a data set whose ablation is at settings of its own."""
 HEAD = """# Results
@@ -57,9 +61,37 @@ def accuracy_table(cells: Sequence[Cell]) -> str:
     found = {(cell.model, cell.dataset): cell for cell in cells}
     models = [m for m in dict.fromkeys(c.model for c in cells) if m not in VARIANTS]
     models.sort(key=lambda name: (name != "ansgt", name))
-    rows = [[name, *(_words(found.get((name, dataset))) for dataset in NINE)] for name in models]
+    rows = [[name, *(_marked(found.get((name, dataset))) for dataset in NINE)] for name in models]
+    restarted = {c.dataset: c for c in cells if c.model == "ansgt" and c.one_model}
+    if restarted:
+        alone = [_one_model(found.get(("ansgt", dataset))) for dataset in NINE]
+        rows.insert(1, ["ansgt, one model", *alone])
     paper = ["*paper's ANS-GT*", *(f"*{ACCURACY['ansgt'][dataset]:.2f}*" for dataset in NINE)]
-    return _markdown(["model", *NINE], [*rows, paper])
+    table = _markdown(["model", *NINE], [*rows, paper])
+    if restarted:
+        counts = ", ".join(f"{c.restarts} on {name}" for name, c in restarted.items())
+        table += (
+            f"\n{DAGGER} several models a split that differ by their seed, and predict by their mean ({counts}); "
+            '"one model": what such a model has by itself on average. Every other figure is of one model a split.\n'
+        )
+    return table
+
+
+def _marked(cell: Cell | None) -> str:
+    return _words(cell) + (DAGGER if cell is not None and cell.restarts > 1 else "")
+
+
+def _one_model(cell: Cell | None) -> str:
+    if cell is None or not cell.one_model:
+        return _words(cell)
+    return _words(
+        replace(
+            cell,
+            per_split=cell.one_model,
+            mean=float(np.mean(cell.one_model)),
+            std=float(np.std(cell.one_model)),
+        )
+    )
 
 
 def ablation_table(results: Path, kind: str) -> str:

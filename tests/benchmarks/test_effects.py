@@ -37,6 +37,13 @@ def test_errors_cover_the_truth_under_noise() -> None:
         assert abs(effect.points - TRUTH[effect.setting][effect.level]) <= 3.5 * effect.error
 
 
+def test_too_few_trials_give_no_effects_instead_of_wrong_ones() -> None:
+    few = [row for row in rows() if row["trial"] <= 4]
+    assert main_effects(few) == []
+    assert best_levels(few) == {}
+    assert second_round(few)["a", "k"][0] == {}
+
+
 def test_best_levels_keep_what_is_shared() -> None:
     assert best_levels(rows()) == {"width": 2, "own": True, "rate": 0.1, "shared": 7}
 

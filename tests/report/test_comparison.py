@@ -20,7 +20,7 @@ def test_markdown_holds_accuracies_differences_costs_and_failures() -> None:
     assert "| gcn | **85.00 ± 5.00** |" in text
     assert "| san | failed |" in text
     assert "| gcn | x | +15.00 [" in text
-    assert "| gcn | x | 2.0 | 1 | 1,234 |" in text
+    assert "| gcn | x | 1 | 2.0 | 1 | 1,234 |" in text
     assert "- san on x: needs about 90.0 GiB" in text
     assert "`uniform-60-20-20`, 2 splits" in text
 

@@ -71,6 +71,25 @@ def test_an_ablation_at_settings_of_its_own_is_compared_within_itself_and_says_s
     assert "| +10.00 | -1.00 |" in results_page(tmp_path, KINDS)
 
 
+def test_several_models_are_marked_and_one_model_is_shown_beside(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    store(runs, "ansgt", [0.8, 0.9])
+    store(runs, "gcn", [0.75, 0.75])
+    assert "one model" not in results_page(tmp_path, KINDS)
+    path = runs / "ansgt--cora--uniform-60-20-20.json"
+    cell = json.loads(path.read_text())
+    for split, alone in zip(cell["splits"], ([0.6, 0.8], [0.7, 0.7]), strict=True):
+        split["restarts"] = [{"test_accuracy": a} for a in alone]
+    path.write_text(json.dumps(cell))
+    page = results_page(tmp_path, KINDS)
+    assert "| ansgt | 85.00 ± 5.00 (n=2)† |" in page
+    assert "| ansgt, one model | 70.00 ± 0.00 (n=2) |" in page
+    assert "| gcn | 75.00 ± 0.00 (n=2) |" in page
+    assert "(2 on cora)" in page
+    assert "than ANS-GT: cora 0 of 1." in page
+    assert "With one model a split. Baselines with a higher mean than ANS-GT: cora 1 of 1." in page
+
+
 def test_the_words_count_what_the_tables_show(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     store(runs, "ansgt", [0.8, 0.9, 0.7])
@@ -126,7 +145,7 @@ def _settings(path: Path) -> dict[str, object]:
         for name, value in values.items()
         if name not in ("sampling", "compiled") and value is not None and value is not False
     }
-    return {**given, "seed": config["seed"]}
+    return {"train.restarts": 1, **given, "seed": config["seed"]}
 
 
 def test_a_note_stands_before_the_tables(tmp_path: Path) -> None:
