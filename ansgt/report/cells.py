@@ -50,9 +50,17 @@ def ablation_cells(results: Path, dataset: str, kind: str) -> dict[str, Cell]:
     return found if "ansgt" in found else {}
 
 
-def gap(found: dict[str, Cell], names: Sequence[str]) -> float | None:
-    """Adaptive minus the best of some cells, in points; None while one of them is missing."""
-    means = [found[name].mean for name in names if name in found]
-    if len(means) < len(names):
+def gap(found: dict[str, Cell], names: Sequence[str], one_model: bool = False) -> float | None:
+    """Adaptive minus the best of some cells, in points; None while one of them is missing.
+
+    Args:
+        one_model: compare what a split's models have by themselves, on average, instead of their mean prediction.
+    """
+    means = {name: _mean(cell, one_model) for name, cell in found.items()}
+    if any(name not in means for name in names):
         return None
-    return 100 * (found["ansgt"].mean - max(means))  # type: ignore[operator, type-var]
+    return 100 * (means["ansgt"] - max(means[name] for name in names))
+
+
+def _mean(cell: Cell, one_model: bool) -> float:
+    return float(np.mean(cell.one_model if one_model and cell.one_model else cell.per_split))

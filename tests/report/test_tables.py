@@ -61,21 +61,21 @@ def test_an_ablation_at_settings_of_its_own_is_compared_within_itself_and_says_s
     assert "+70.00" in page, "alone in the ablation's folder, the adaptive cell compares with nothing"
     store(tmp_path / "ablation", "ansgt-fixed", [0.5, 0.5, 0.5], batch_size=128)
     page = results_page(tmp_path, KINDS)
-    assert "| +10.00 | - |" in page, "singles are missing: no best of them"
+    assert "| +10.00 | +10.00 | - |" in page, "singles are missing: no best of them"
     assert "cora: batch_size 128 (shipped 32)." in page
     assert "| cora | ansgt-fixed | -70.00 |" in page
     assert "| cora \\* | ansgt-fixed | -10.00 |" in page, "paired with the adaptive cell of its own settings"
     for name in VARIANTS[1:]:
         best = [0.6, 0.6, 0.63] if name == "ansgt-ppr" else [0.4, 0.4, 0.4]
         store(tmp_path / "ablation", name, best, batch_size=128)
-    assert "| +10.00 | -1.00 |" in results_page(tmp_path, KINDS)
+    assert "| +10.00 | +10.00 | -1.00 |" in results_page(tmp_path, KINDS)
 
 
 def test_several_models_are_marked_and_one_model_is_shown_beside(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     store(runs, "ansgt", [0.8, 0.9])
     store(runs, "gcn", [0.75, 0.75])
-    assert "one model" not in results_page(tmp_path, KINDS)
+    assert "ansgt, one model" not in results_page(tmp_path, KINDS)
     path = runs / "ansgt--cora--uniform-60-20-20.json"
     cell = json.loads(path.read_text())
     for split, alone in zip(cell["splits"], ([0.6, 0.8], [0.7, 0.7]), strict=True):
@@ -87,6 +87,10 @@ def test_several_models_are_marked_and_one_model_is_shown_beside(tmp_path: Path)
     assert "| gcn | 75.00 ± 0.00 (n=2) |" in page
     assert "(2 on cora)" in page
     assert "than ANS-GT: cora 0 of 1." in page
+    store(runs, "ansgt-fixed", [0.72, 0.72])
+    page = results_page(tmp_path, KINDS)
+    assert "| +13.00 | -2.00 | - |" in page
+    assert "Single models, on average: at worst -2.00 (cora); more than half a point below on cora." in page
     assert "With one model a split. Baselines with a higher mean than ANS-GT: cora 1 of 1." in page
 
 

@@ -122,6 +122,9 @@ def test_an_explanation_is_of_all_models(tmp_path: Path) -> None:
     together = explain_node(predictor, data.graph, 7)
     np.testing.assert_allclose(together.probabilities, probabilities(folder.path)[7], atol=1e-5)
     assert sum(together.kinds.values()) == pytest.approx(1.0)
+    every = explain_node(predictor, data.graph, 7, top=10_000).attended
+    classes = probabilities(folder.path).argmax(axis=1)
+    assert [row.prediction for row in every] == [classes[row.node] for row in every]
     alone = [explain_node(model, data.graph, 7, top=10_000) for model in predictor.models()]
     node = together.attended[0].node
     shares = [sum(row.significance for row in one.attended if row.node == node) for one in alone]
