@@ -1,4 +1,4 @@
-"""The stored cells of the results page: results/runs, and results/ablation beside it."""
+"""The stored cells of the results page."""
 
 import json
 from collections.abc import Sequence
@@ -35,17 +35,9 @@ def _cell(path: Path) -> Cell:
     )
 
 
-def ablation_folder(results: Path, dataset: str, kind: str) -> Path:
-    """Where a row of the ablation comes from: results/ablation if it has more than the adaptive cell there."""
-    own = results / "ablation"
-    has = [name for name in VARIANTS if (own / f"{name}--{dataset}--{kind}.json").exists()]
-    return own if has else results / "runs"
-
-
-def ablation_cells(results: Path, dataset: str, kind: str) -> dict[str, Cell]:
+def ablation_cells(runs: Path, dataset: str, kind: str) -> dict[str, Cell]:
     """The row of a data set by model, or nothing where the adaptive cell is missing."""
-    folder = ablation_folder(results, dataset, kind)
-    paths = {name: folder / f"{name}--{dataset}--{kind}.json" for name in ("ansgt", *VARIANTS)}
+    paths = {name: runs / f"{name}--{dataset}--{kind}.json" for name in ("ansgt", *VARIANTS)}
     found = {name: _cell(path) for name, path in paths.items() if path.exists()}
     return found if "ansgt" in found else {}
 

@@ -1,27 +1,22 @@
 """docs/results.md, generated from the records under results/: nothing on that page is typed by hand.
 
-results/runs holds the shipped settings. Two folders beside it hold the same kinds of record for comparisons at settings of
-their own: results/ablation, where the shipped ones take too long for six samplings, and results/float32.
+results/runs holds the shipped settings, results/float32 the same in float32.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ansgt.report.aggregate import Cell, paired_difference, paired_differences
-from ansgt.report.cells import VARIANTS, ablation_cells, ablation_folder, gap, read_cells
+from ansgt.report.cells import VARIANTS, ablation_cells, gap, read_cells
 from ansgt.report.paper import ACCURACY, NINE
 from ansgt.report.words import in_words
-from ansgt.training.settings import AdaptiveSettings
 
 DAGGER = "†"
 """Marks a figure of several models a split."""
-STAR = " \\*"
-"""Marks a data set whose ablation is at settings of its own."""
 HEAD = """# Results
 
 Generated from the records under `results/` by `make results`; every number is the mean ± standard deviation of test
@@ -33,7 +28,7 @@ and give different numbers: never compare across them. The paper's row is what i
 
 
 def results_page(results: Path | str, kinds: Sequence[str]) -> str:
-    """The whole page in Markdown, from the folders runs, ablation and float32 of `results`, and its note.md."""
+    """The whole page in Markdown, from the folders runs and float32 of `results`, and its note.md."""
     folder, parts = Path(results) / "runs", [HEAD]
     note = Path(results) / "note.md"
     if note.exists():
@@ -44,15 +39,15 @@ def results_page(results: Path | str, kinds: Sequence[str]) -> str:
             continue
         parts.append(f"## {kind}\n")
         parts.append(accuracy_table(cells))
-        parts.append(in_words(Path(results), kind))
+        parts.append(in_words(folder, kind))
         parts.append(f"### ANS-GT against its own ablations, {kind}\n")
-        parts.append(ablation_table(Path(results), kind))
+        parts.append(ablation_table(folder, kind))
         exact = read_cells(Path(results) / "float32", kind)
         if exact:
             parts.append(f"### bfloat16 against float32, {kind}\n")
             parts.append(precision_table(cells, exact))
         parts.append(f"### Paired differences to ANS-GT, {kind}\n")
-        parts.append(difference_table([*cells, *own_ablations(Path(results), kind)]))
+        parts.append(difference_table(cells))
     return "\n".join(parts)
 
 
@@ -94,56 +89,26 @@ def _one_model(cell: Cell | None) -> str:
     )
 
 
-def ablation_table(results: Path, kind: str) -> str:
+def ablation_table(runs: Path, kind: str) -> str:
     """Adaptive, fixed mixture and single heuristics, with the probabilities that the bandit ended with.
 
     And the two questions one asks of a bandit: is it worse than not learning, and is it as good as knowing the best
     heuristic beforehand? "Of one model" is the first gap between the averages of single models, which more seeds stand
     behind where a split has several.
     """
-    rows, notes = [], []
+    rows = []
     for dataset in NINE:
-        folder, found = ablation_folder(results, dataset, kind), ablation_cells(results, dataset, kind)
+        found = ablation_cells(runs, dataset, kind)
         if not found:
             continue
-        star = "" if folder.name == "runs" else STAR
-        if star:
-            notes.append(f"{dataset}: {other_settings(results, dataset, kind)}")
         values = [_marked(found.get(name)) for name in ("ansgt", *VARIANTS)]
         fixed, alone = gap(found, VARIANTS[:1]), gap(found, VARIANTS[:1], one_model=True)
         gaps = [_signed(fixed), _signed(alone), _signed(gap(found, VARIANTS[1:]))]
-        rows.append([dataset + star, *values, *gaps, learned(folder, dataset, kind)])
+        rows.append([dataset, *values, *gaps, learned(runs, dataset, kind)])
     head = ["data set", "adaptive", "fixed (HGT)", *(name.removeprefix("ansgt-") for name in VARIANTS[1:])]
-    table = _markdown(
+    return _markdown(
         [*head, "adaptive - fixed", "of one model", "adaptive - best single", "learned p (%)"], rows
     )
-    if notes:
-        table += "\n\\* all of the row at other settings than the shipped. " + ". ".join(notes) + ".\n"
-    return table
-
-
-def own_ablations(results: Path, kind: str) -> list[Cell]:
-    """The cells of the rows at settings of their own, under a name of their own: they compare among themselves."""
-    names = [name for name in NINE if ablation_folder(results, name, kind).name == "ablation"]
-    return [
-        replace(cell, dataset=name + STAR)
-        for name in names
-        for cell in ablation_cells(results, name, kind).values()
-    ]
-
-
-def other_settings(results: Path, dataset: str, kind: str) -> str:
-    """What the ablation's configuration has otherwise than the shipped one, e.g. "batch_size 128 (shipped 32)"."""
-    name = f"ansgt--{dataset}--{kind}.json"
-    here, shipped = (_flat(json.loads((results / f / name).read_text())) for f in ("ablation", "runs"))
-    shipped = {**asdict(AdaptiveSettings()), **shipped}  # an older record lacks the settings that came later
-    changed = [key for key in here if key in shipped and here[key] != shipped[key]]
-    return ", ".join(f"{key} {here[key]} (shipped {shipped[key]})" for key in changed)
-
-
-def _flat(stored: dict[str, Any]) -> dict[str, Any]:
-    parts = ("settings", "optim", "train", "data")
-    return {name: value for part in parts for name, value in stored["config"][part].items()}
 
 
 def _signed(points: float | None) -> str:
@@ -190,7 +155,7 @@ def difference_table(cells: Sequence[Cell]) -> str:
         ]
         for d in paired_differences(whole, "ansgt")
     ]
-    rows.sort(key=lambda row: (NINE.index(row[0].removesuffix(STAR)), row[0], row[1]))
+    rows.sort(key=lambda row: (NINE.index(row[0]), row[1]))
     return _markdown(["data set", "model", "difference", "95 % interval", "p (Holm)"], rows)
 
 

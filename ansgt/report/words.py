@@ -9,15 +9,15 @@ from ansgt.report.cells import VARIANTS, ablation_cells, gap, read_cells
 from ansgt.report.paper import ACCURACY, NINE
 
 
-def in_words(results: Path, kind: str) -> str:
+def in_words(runs: Path, kind: str) -> str:
     """What holds and what does not, one bullet a question; a data set that lacks a cell is left out of its count."""
-    cells = read_cells(results / "runs", kind)
+    cells = read_cells(runs, kind)
     ours = {cell.dataset: cell.mean for cell in cells if cell.model == "ansgt" and cell.mean is not None}
     alone = {c.dataset: fmean(c.one_model) for c in cells if c.model == "ansgt" and c.one_model}
     bullets = [_against_paper(ours), _against_baselines(ours, cells)]
     if alone:
         bullets.append("With one model a split. " + _against_baselines(alone, cells))
-    rows = {name: found for name in NINE if (found := ablation_cells(results, name, kind))}
+    rows = {name: found for name in NINE if (found := ablation_cells(runs, name, kind))}
     bullets += [_against_fixed(rows), _against_singles(rows)]
     return "\n".join(f"- {bullet}" for bullet in bullets if bullet) + "\n"
 
