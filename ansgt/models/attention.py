@@ -90,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         num_heads: heads; must divide d.
         dropout: on the attention weights, in training.
         attention: how it is computed: "plain", "sdpa", (CUDA alone) "triton" or "fused", or "auto": the last that can
-            be used on CUDA, else plain (docs/gpu.md has the measurements).
+            be used on CUDA (docs/gpu.md has the measurements), else plain, the centre alone without keys and values.
     """
 
     def __init__(
@@ -124,6 +124,8 @@ class MultiHeadAttention(nn.Module):
             [B, Q, d], and mean over heads of A_{1,i} ‖V_i‖ [B, T] (None when not asked for).
         """
         dropout = self.dropout if self.training else 0.0
+        if centre_only and not significance and self.attention == "auto" and not h.is_cuda:
+            return self.out_proj(self._centre_attention(h, bias, dropout)), None
         packed = None if centre_only else self.in_proj(h)  # [B, T, 3d]
         parts = self._centre_projections(h) if packed is None else packed.chunk(3, dim=-1)
         query, key, value = (self._split(part) for part in parts)
@@ -149,6 +151,25 @@ class MultiHeadAttention(nn.Module):
         width, weight, offset = h.shape[-1], self.in_proj.weight, self.in_proj.bias
         query = F.linear(h[:, :1], weight[:width], offset[:width])
         return (query, *F.linear(h, weight[width:], offset[width:]).chunk(2, dim=-1))
+
+    def _centre_attention(self, h: Tensor, bias: Tensor, dropout: float) -> Tensor:
+        """What token 0 takes from all [B, 1, d], per head, without K and V of any token.
+
+        q · (W_K x_t + b_K) = (W_Kᵀ q) · x_t + a constant, which the softmax drops, and
+        Σ_t a_t (W_V x_t + b_V) = W_V Σ_t a_t x_t + b_V Σ_t a_t: 2 H T d multiplications instead of 2 T d².
+        """
+        width, heads = h.shape[-1], (self.num_heads, -1)
+        to_query, to_key, to_value = self.in_proj.weight.split(width)
+        query_offset, _, value_offset = self.in_proj.bias.split(width)
+        query = F.linear(h[:, 0], to_query, query_offset).unflatten(-1, heads)  # [B, H, d_K]
+        query = query / math.sqrt(query.shape[-1])
+        reading = torch.einsum("bhk,hkd->bhd", query, to_key.unflatten(0, heads))
+        scores = reading @ h.transpose(1, 2)  # [B, H, T]
+        weights = drop(torch.softmax(scores.unsqueeze(2) + bias, dim=-1), dropout).squeeze(2)
+        taken = torch.einsum("bhd,hkd->bhk", weights.to(h.dtype) @ h, to_value.unflatten(0, heads))
+        return (taken + value_offset.unflatten(0, heads) * weights.sum(dim=-1, keepdim=True)).flatten(1)[
+            :, None
+        ]
 
     def _split(self, h: Tensor) -> Tensor:
         return h.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # [B, T, d] -> [B, H, T, d_K]

@@ -68,6 +68,26 @@ def test_module_kernels_agree_in_value_and_gradient(centre_only: bool, inputs: t
         assert (one - other).abs().max() < 1e-5 * max(1.0, one.abs().max().item())
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_centre_without_keys_and_values_agrees_in_value_and_gradient(
+    dropout: float, inputs: tuple[Tensor, ...]
+) -> None:
+    """ "auto" on the CPU reads the tokens through W_Kᵀ q; with dropout both draw the same weights."""
+    results = []
+    for kernel in ("plain", "auto"):
+        torch.manual_seed(1)
+        layer = MultiHeadAttention(32, 4, dropout, kernel)
+        with torch.no_grad():
+            layer.in_proj.bias.normal_()
+        h, b = torch.randn(3, 9, 32, requires_grad=True), inputs[3][:, :, :1].clone().requires_grad_()
+        out, _ = layer(h, b, centre_only=True)
+        grads = torch.autograd.grad(out.square().sum(), (h, b, *layer.parameters()))
+        results.append((out, *grads))
+    for one, other in zip(*results, strict=True):
+        assert one.shape == other.shape
+        assert (one - other).abs().max() < 1e-5 * max(1.0, one.abs().max().item())
+
+
 def test_centre_only_is_the_first_row(inputs: tuple[Tensor, ...]) -> None:
     torch.manual_seed(1)
     layer, h = MultiHeadAttention(32, 4), torch.randn(3, 9, 32)
