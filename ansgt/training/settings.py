@@ -102,7 +102,7 @@ class AdaptiveSettings:
     compiled: bool = False
     """Run batch building, model and loss of a training step through torch.compile (20 to 30 s at the start)."""
     attention: str = "auto"
-    """plain, sdpa, (CUDA alone) triton or fused, or auto (fused, else triton on CUDA; else the fastest on a CPU): the same function."""
+    """plain, sdpa, (CUDA alone) triton or fused, or auto (on CUDA fused, else triton; else plain): the same function."""
 
     def check(self, graph: Graph) -> "AdaptiveSettings":
         """Refuses what cannot work, naming the setting and its value."""

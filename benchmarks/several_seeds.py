@@ -1,6 +1,6 @@
 """What the mean of several models is worth that differ by their seed alone, on validation.
 
-    python benchmarks/restarts.py --root DATA --cells texas@per-class-60-20-20 --seeds 8 --out $OUT
+    python benchmarks/several_seeds.py --root DATA --cells texas@per-class-60-20-20 --seeds 8 --out $OUT
 
 ANS-GT with its shipped settings, every split with several seeds. Then, for R = 1, 2, 4, ... models whose probabilities are
 averaged: the epoch of each is chosen on one half of the validation nodes, and the mean is scored on the other half

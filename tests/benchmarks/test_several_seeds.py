@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.restarts import averaged, chosen_epoch, of_split
+from benchmarks.several_seeds import averaged, chosen_epoch, of_split
 
 
 def test_the_kept_epoch_is_the_most_accurate_and_ties_go_to_the_smaller_loss() -> None:
