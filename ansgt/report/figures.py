@@ -82,7 +82,7 @@ def _end_labels(axes: "Axes", x: float, values: np.ndarray, names: Sequence[str]
 
 
 def plot_training(metrics: Sequence[list[dict[str, Any]]], path: Path | str, title: str) -> None:
-    """Training loss and validation accuracy over epochs, one thin line a split."""
+    """Training loss and validation accuracy over epochs, one thin line a trained model."""
     with figure(path, width=8.6, height=3.2, columns=2) as (left, right):
         for rows in metrics:
             left.plot(

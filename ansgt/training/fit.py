@@ -168,7 +168,7 @@ def train_model(
         learner.load_weights(selection.best_weights)
         seed_all(config.seed, split.index, -2)
         seconds = spent + time.perf_counter() - started
-        _finish(config, graph, split, folder, learner, selection, rows, seconds)
+        _finish(graph, split, folder, learner, selection, rows, seconds)
     checkpoint.unlink(missing_ok=True)
     return learner
 
@@ -250,7 +250,6 @@ def _of_restart(report: Report | None, number: int, restarts: int) -> Report | N
 
 
 def _finish(
-    config: RunConfig,
     graph: Graph,
     split: Split,
     folder: Path,
