@@ -20,7 +20,8 @@ from ansgt.report.explanation import Explanation, explain_node
 from ansgt.storage import default_cache_dir, make_folder
 from ansgt.training import model_defaults, resolve_device, section_defaults
 from ansgt.training.evaluate import load_learner, load_run, move_learner, predict_all
-from ansgt.training.fit import Report, run, score
+from ansgt.training.fit import Report, run
+from ansgt.training.result import score
 
 
 class NodeClassifier:

@@ -15,11 +15,11 @@ from ansgt.graph import Graph, Split
 from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.training.build import build_learner, resolve_device
 from ansgt.training.checkpoint import load_state
-from ansgt.training.fit import score
 from ansgt.training.learner import Predictor
 from ansgt.training.randomness import owned_randomness, seed_all
 from ansgt.training.records import RunFolder, open_run, summarize
 from ansgt.training.restarts import Restarts
+from ansgt.training.result import score
 
 
 def load_run(

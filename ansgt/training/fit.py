@@ -8,25 +8,25 @@ import gc
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import fmean, median_low
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from ansgt.config import RunConfig, TrainConfig
+from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
 from ansgt.graph import Graph, Split
-from ansgt.storage import DiskCache, content_hash, folder_lock, read_json, write_json, write_npz
+from ansgt.storage import DiskCache, folder_lock, write_json
 from ansgt.training.build import build_learner
 from ansgt.training.checkpoint import load_state, save_state
 from ansgt.training.learner import Learner, Predictor
 from ansgt.training.randomness import owned_randomness, seed_all
 from ansgt.training.records import RunFolder, read_rows, summarize, versions, write_rows
-from ansgt.training.restarts import Restarts, named, restarted
+from ansgt.training.restarts import Restarts, restarted
+from ansgt.training.result import join_results, score, write_result
+from ansgt.training.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -43,30 +43,6 @@ class Progress:
 
 
 Report = Callable[[Progress], object]
-
-
-@dataclass
-class Selection:
-    """The best validation epoch so far, and whether to go on."""
-
-    best_epoch: int = -1
-    best_score: list[float] = field(default_factory=list)
-    best_weights: dict[str, Tensor] = field(default_factory=dict)
-    val_accuracy: float = 0.0
-    val_loss: float = 0.0
-
-    def offer(self, epoch: int, accuracy: float, loss: float, learner: Learner, rule: str) -> None:
-        """Keeps the weights when the validation score is better: accuracy with ties broken by loss, or loss alone."""
-        score = [accuracy, -loss] if rule == "accuracy" else [-loss]
-        if self.best_epoch < 0 or score > self.best_score:
-            self.best_epoch, self.best_score = epoch, score
-            self.best_weights = {name: value.cpu() for name, value in learner.weights().items()}
-            self.val_accuracy, self.val_loss = accuracy, loss
-
-    def exhausted(self, epoch: int, train: TrainConfig) -> bool:
-        return (
-            train.patience is not None and self.best_epoch >= 0 and epoch - self.best_epoch >= train.patience
-        )
 
 
 def run(
@@ -130,7 +106,7 @@ def train_split(
             train_model(own, graph, split, target, cache, told, checkpoint_seconds)
             release_memory(config.device)
     predictor = Restarts(config, graph, split, cache)
-    _join(graph, split, folder, folders, predictor)
+    predictor.load_weights(join_results(graph, split, folder, folders))
     for target in folders:
         shutil.rmtree(target)
     return predictor
@@ -168,7 +144,7 @@ def train_model(
         learner.load_weights(selection.best_weights)
         seed_all(config.seed, split.index, -2)
         seconds = spent + time.perf_counter() - started
-        _finish(graph, split, folder, learner, selection, rows, seconds)
+        write_result(graph, split, folder, learner, selection, rows, seconds)
     checkpoint.unlink(missing_ok=True)
     return learner
 
@@ -184,15 +160,6 @@ def _epoch(
         row["val_accuracy"], row["val_loss"] = score(probabilities, graph.y[split.val])
         selection.offer(epoch, row["val_accuracy"], row["val_loss"], learner, config.train.select)
     return row
-
-
-def score(probabilities: Tensor, labels: Tensor) -> tuple[float, float]:
-    """Accuracy and mean cross-entropy of class probabilities [k, C] against labels [k]."""
-    if len(labels) == 0:
-        return float("nan"), float("nan")
-    accuracy = float((probabilities.argmax(dim=-1) == labels).double().mean())
-    chosen = probabilities.double().gather(1, labels[:, None]).clamp(min=1e-12)
-    return accuracy, float(-chosen.log().mean())
 
 
 def release_memory(device: str) -> None:
@@ -247,93 +214,6 @@ def _of_restart(report: Report | None, number: int, restarts: int) -> Report | N
         report(replace(progress, epoch=before + progress.epoch, epochs=restarts * progress.epochs))
 
     return told
-
-
-def _finish(
-    graph: Graph,
-    split: Split,
-    folder: Path,
-    learner: Learner,
-    selection: Selection,
-    rows: list[dict[str, Any]],
-    seconds: float,
-) -> None:
-    """Scores the kept epoch, once, on the test part, and writes the record."""
-    probabilities = learner.predict_proba(torch.arange(graph.num_nodes))
-    write_rows(folder / "metrics.jsonl", rows)
-    if learner.history():
-        write_rows(folder / "history.jsonl", learner.history())
-    result = {
-        "num_parameters": learner.num_parameters,
-        "best_epoch": selection.best_epoch,
-        "epochs_run": len(rows),
-        "val_accuracy": selection.val_accuracy,
-        "val_loss": selection.val_loss,
-        "learned": learner.status(),
-        "seconds": seconds,
-    }
-    _write_record(graph, split, folder, probabilities, selection.best_weights, result)
-
-
-def _join(graph: Graph, split: Split, folder: Path, folders: list[Path], predictor: Restarts) -> None:
-    """The record of R models from their own: the mean of what they predict, and what each had by itself."""
-    results = [read_json(part / "result.json") for part in folders]
-    weights: dict[str, Tensor] = {}
-    predicted = []
-    for number, part in enumerate(folders):
-        weights |= named(number, load_state(part / "model.safetensors"))
-        with np.load(part / "predictions.npz", allow_pickle=False) as arrays:
-            predicted.append(torch.from_numpy(arrays["probabilities"]))
-    predictor.load_weights(weights)
-    probabilities = torch.stack(predicted).mean(dim=0)
-    for name in ("metrics.jsonl", "history.jsonl"):
-        rows = [
-            {**row, "restart": number}
-            for number, part in enumerate(folders)
-            for row in read_rows(part / name)
-        ]
-        if rows:
-            write_rows(folder / name, rows)
-    val_accuracy, val_loss = score(probabilities[split.val], graph.y[split.val])
-    own = ("best_epoch", "val_accuracy", "test_accuracy", "learned")
-    result = {
-        "num_parameters": sum(r["num_parameters"] for r in results),
-        "best_epoch": median_low(r["best_epoch"] for r in results),
-        "epochs_run": sum(r["epochs_run"] for r in results),
-        "val_accuracy": val_accuracy,
-        "val_loss": val_loss,
-        "learned": {name: fmean(r["learned"][name] for r in results) for name in results[0]["learned"]},
-        "restarts": [{key: r[key] for key in own} for r in results],
-        "seconds": sum(r["seconds"] for r in results),
-    }
-    _write_record(graph, split, folder, probabilities, weights, result)
-
-
-def _write_record(
-    graph: Graph,
-    split: Split,
-    folder: Path,
-    probabilities: Tensor,
-    weights: dict[str, Tensor],
-    result: dict[str, Any],
-) -> None:
-    """Weights, split, predictions and, last, `result.json`."""
-    test_accuracy, test_loss = score(probabilities[split.test], graph.y[split.test])
-    save_state(folder / "model.safetensors", weights)
-    parts = {"train": split.train.numpy(), "val": split.val.numpy(), "test": split.test.numpy()}
-    write_npz(folder / "split.npz", **parts)
-    write_npz(folder / "predictions.npz", probabilities=probabilities.numpy(), label=graph.y.numpy())
-    named_split = {
-        "split": split.name,
-        "index": split.index,
-        "split_hash": split.hash,
-        "majority_share": split.majority_share(graph.y),
-    }
-    scored = {"test_accuracy": test_accuracy, "test_loss": test_loss}
-    write_json(
-        folder / "result.json",
-        {**named_split, **result, **scored, "prediction_hash": content_hash(probabilities.numpy())},
-    )
 
 
 def run_info(dataset: Dataset) -> dict[str, Any]:

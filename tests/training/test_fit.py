@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from ansgt.config import TrainConfig
 from ansgt.datasets import load
 from ansgt.errors import BusyError, InputError
 from ansgt.pipeline import prepare_run, train
@@ -22,7 +21,7 @@ from ansgt.storage import folder_lock
 from ansgt.training import open_run
 from ansgt.training.build import build_learner
 from ansgt.training.evaluate import evaluate_run
-from ansgt.training.fit import Selection, run, score
+from ansgt.training.fit import run
 
 MLP = {"model": "mlp", "device": "cpu", "overrides": ["epochs=15", "hidden_channels=8"]}
 
@@ -41,33 +40,6 @@ def record(folder: Path) -> dict[str, Any]:
         with np.load(split / "predictions.npz") as arrays:
             content[split.name] += (arrays["probabilities"].tobytes(),)
     return content
-
-
-def test_score_by_hand() -> None:
-    probabilities = torch.tensor([[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]])
-    accuracy, loss = score(probabilities, torch.tensor([0, 1, 1]))
-    assert accuracy == pytest.approx(2 / 3)
-    assert loss == pytest.approx(-np.log([0.5, 0.1, 0.8]).mean(), rel=1e-6)
-
-
-class FixedWeights:
-    def weights(self) -> dict[str, torch.Tensor]:
-        return {"w": torch.zeros(1)}
-
-
-def test_selection_prefers_accuracy_then_loss_and_stops() -> None:
-    selection, learner = Selection(), FixedWeights()
-    offers = [(0.5, 1.0), (0.6, 2.0), (0.6, 1.5), (0.6, 1.7), (0.4, 0.1)]
-    for epoch, (accuracy, loss) in enumerate(offers):
-        selection.offer(epoch, accuracy, loss, learner, "accuracy")  # type: ignore[arg-type]
-    assert selection.best_epoch == 2
-    assert not selection.exhausted(4, TrainConfig(patience=3))
-    assert selection.exhausted(5, TrainConfig(patience=3))
-    assert not selection.exhausted(500, TrainConfig(patience=None))
-    by_loss = Selection()
-    for epoch, (accuracy, loss) in enumerate(offers):
-        by_loss.offer(epoch, accuracy, loss, learner, "loss")  # type: ignore[arg-type]
-    assert by_loss.best_epoch == 4
 
 
 def test_run_writes_a_record_that_evaluates_the_same(tmp_path: Path) -> None:
