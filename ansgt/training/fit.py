@@ -71,8 +71,10 @@ def run(
     with folder_lock(folder.path):
         folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
         for split in splits:
-            if not (folder.split(split.index) / "result.json").exists():
-                target = folder.split(split.index)
+            target = folder.split(split.index)
+            if (target / "result.json").exists():
+                _remove_parts(target)  # killed after its last word, before it had cleared up
+            else:
                 train_split(
                     config, dataset.graph, split, target, DiskCache(cache_dir), report, checkpoint_seconds
                 )
@@ -107,9 +109,13 @@ def train_split(
             release_memory(config.device)
     predictor = Restarts(config, graph, split, cache)
     predictor.load_weights(join_results(graph, split, folder, folders))
-    for target in folders:
-        shutil.rmtree(target)
+    _remove_parts(folder)
     return predictor
+
+
+def _remove_parts(folder: Path) -> None:
+    for part in folder.glob("restart-*"):
+        shutil.rmtree(part)
 
 
 def train_model(

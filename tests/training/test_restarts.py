@@ -103,6 +103,16 @@ def test_interrupted_in_the_second_model_and_resumed_is_the_same(tmp_path: Path,
     assert seen[-1] < 3 * config.train.epochs
 
 
+def test_parts_that_a_kill_left_behind_go_with_the_next_start(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "run", "mlp", "restarts=2")
+    before = result(folder)
+    (folder / "split-0" / "restart-1").mkdir()
+    data, config = prepare_run("newman", "mlp", device="cpu", overrides=[*TINY["mlp"], "restarts=2"])
+    run(config, data, folder, resume=True)
+    assert not list(folder.glob("split-0/restart-*"))
+    assert result(folder) == before
+
+
 def test_the_mean_moves_to_another_graph_and_says_when_it_cannot(tmp_path: Path) -> None:
     folder, config, data = load_run(trained(tmp_path / "run", "mlp", "restarts=2"), device="cpu")
     predictor, _ = load_learner(folder, config, data, 0)
