@@ -3,6 +3,7 @@
 import argparse
 import json
 import multiprocessing
+import os
 import queue
 import time
 import traceback
@@ -12,6 +13,16 @@ from typing import Any
 
 Work = Callable[[Any, argparse.Namespace], dict[str, Any]]
 GRACE = 30.0
+
+
+def add_pool_options(parser: argparse.ArgumentParser, workers: int = 14) -> None:
+    """The options that every script with a pool has."""
+    parser.add_argument("--root", default="data")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--workers", type=int, default=workers)
+    parser.add_argument("--seconds", type=float, default=400, help="no task starts after them")
+    parser.add_argument("--cache", default="/tmp/ansgt-cache")
+    parser.add_argument("--out", default=os.environ.get("OUT", "."))
 
 
 def run_pool(work: Work, tasks: list[Any], options: argparse.Namespace, path: Path) -> None:

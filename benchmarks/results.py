@@ -11,7 +11,6 @@ results/*.json, and those into docs/results.md.
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.pool import run_pool
+from benchmarks.pool import add_pool_options, run_pool
 
 
 def plan(cells: list[str], splits: int) -> list[dict[str, Any]]:
@@ -67,14 +66,9 @@ def train_one(task: dict[str, Any], options: argparse.Namespace) -> dict[str, An
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", nargs="+", required=True)
-    parser.add_argument("--root", default="data")
-    parser.add_argument("--device", default="cuda")
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--workers", type=int, default=14)
-    parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--override", "-o", action="append")
-    parser.add_argument("--cache", default="/tmp/ansgt-cache")
-    parser.add_argument("--out", default=os.environ.get("OUT", "."))
+    add_pool_options(parser)
     options = parser.parse_args()
     run_pool(train_one, plan(options.cells, options.splits), options, Path(options.out) / "results.jsonl")
 

@@ -10,7 +10,6 @@ never computed into it. Trials go round-robin over the data sets, so that runnin
 
 import argparse
 import json
-import os
 import random
 import sys
 import tempfile
@@ -33,7 +32,7 @@ from benchmarks.plans_later import (
     kind_trials,
 )
 from benchmarks.plans_on_shipped import ON_SHIPPED
-from benchmarks.pool import run_pool
+from benchmarks.pool import add_pool_options, run_pool
 from benchmarks.selection_bias import crossed, kept_validation
 
 DATASETS = ("cora", "citeseer", "chameleon", "squirrel", "actor", "texas", "cornell", "wisconsin", "pubmed")
@@ -151,8 +150,6 @@ def _numbers(options: argparse.Namespace, count: int) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--root", default="data")
-    parser.add_argument("--device", default="cuda")
     parser.add_argument("--datasets", default=",".join(DATASETS))
     parser.add_argument(
         "--plan",
@@ -167,10 +164,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="runs of every trial on every split")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--only", help="numbers of the trials to run, separated by commas")
-    parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=400)
-    parser.add_argument("--cache", default="/tmp/ansgt-cache")
-    parser.add_argument("--out", default=os.environ.get("OUT", "."))
+    add_pool_options(parser, workers=8)
     options = parser.parse_args()
     tasks = planned_tasks(options)
     run_pool(run_trial, tasks, options, Path(options.out) / "search_ansgt.jsonl")

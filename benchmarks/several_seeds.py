@@ -10,7 +10,6 @@ looked at. One JSON object a cell.
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.pool import run_pool
+from benchmarks.pool import add_pool_options, run_pool
 from benchmarks.selection_bias import HALVES, chosen_epochs, validation_probabilities
 
 Task = tuple[str, str, int, int]
@@ -99,15 +98,10 @@ def _file(options: argparse.Namespace, task: Task) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cells", nargs="+", required=True, help="data set@split")
-    parser.add_argument("--root", default="data")
-    parser.add_argument("--device", default="cuda")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--workers", type=int, default=14)
-    parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--override", "-o", action="append")
-    parser.add_argument("--cache", default="/tmp/ansgt-cache")
-    parser.add_argument("--out", default=os.environ.get("OUT", "."))
+    add_pool_options(parser)
     options = parser.parse_args()
     tasks = [
         (*cell.split("@"), index, seed)

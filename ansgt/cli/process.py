@@ -15,7 +15,7 @@ def wait_quietly() -> None:
 
 def keep_freed_memory() -> bool:
     """Tensors of some megabytes are given back to the system and asked for again every step, a page fault for every
-    4 KiB: a third of a step on the CPU. With these thresholds the process keeps them. Whoever sets glibc's variables
+    4 KiB. With these thresholds the process keeps them. Whoever sets glibc's variables
     knows better; without glibc nothing happens.
 
     Returns:

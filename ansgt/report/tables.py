@@ -24,6 +24,7 @@ accuracy (%) over the splits of the named kind, the epoch chosen on validation. 
 ([log](log.md) says on which splits). ANS-GT's had a larger budget than those of the baselines, on some data sets the
 validation parts of all ten splits ([baselines](baselines.md)). A dash means: not run yet. Two splits are called 60/20/20
 and give different numbers: never compare across them. The paper's row is what it prints, for a split it does not describe.
+Where ANS-GT is several models a split (†), so it is in the ablations and in the paired differences.
 """
 
 

@@ -221,3 +221,9 @@ def test_no_supernodes_no_globals_and_given_start() -> None:
     assert one.p.tolist() == [0.5, 0.0, 0.0, 0.5]
     train(one, 0, 1)
     assert one.source.coarse is None
+
+
+def test_a_batch_is_no_larger_than_the_training_part() -> None:
+    graph, split = newman()
+    whole = train(learner(f"batch_size={len(split.train)}", graph=graph, split=split), 0, 3)
+    assert train(learner("batch_size=100000", graph=graph, split=split), 0, 3) == whole
