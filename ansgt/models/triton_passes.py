@@ -14,6 +14,7 @@ import triton
 from torch import Tensor
 
 from ansgt.models.triton_attention import (
+    FORWARD_REGISTERS,
     attend_backward_kernel,
     attend_kernel,
     attention_settings,
@@ -45,6 +46,8 @@ KERNELS: dict[str, dict[str, int]] = {
     "weights": {"PIECE": 64, "num_warps": 8, "num_stages": 3},
 }
 """Rows a program takes, columns it multiplies at a time, how it is compiled; `benchmarks/device_layers.py` tries others."""
+MANY, FEW_REGISTERS = 400, 128
+"""Programs that an H200 (132 processors) does not hold at once, three a processor; with so few registers it holds four."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +121,11 @@ class Sizes:
     def programs(self, kernel: str, rows: int) -> int:
         return triton.cdiv(rows, KERNELS[kernel]["ROWS"])
 
-    def options(self, kernel: str) -> dict[str, Any]:
+    def options(self, kernel: str, rows: int | None = None) -> dict[str, Any]:
+        """Of a kernel over `rows` rows, if it gains from more of its programs at a time."""
         options = dict(KERNELS[kernel])
+        if rows is not None and self.width <= 128 and self.programs(kernel, rows) > MANY:
+            options.setdefault("maxnreg", FEW_REGISTERS)
         if self.dtype == torch.float32 and "PIECE" in options:  # twice the bytes: half of them at a time
             options["PIECE"] //= 2
         return {"WIDTH": self.width, "PRECISION": precision(self.dtype), **options}
@@ -174,14 +180,14 @@ def forward(
         )  # fmt: skip
         attend_kernel[(sizes.sequences * sizes.heads,)](
             qkv[at], bias, right[at][:, d:], seed, layer * SITES,
-            out_stride=sizes.right, **_attention(sizes, layer, rates[1]),
+            out_stride=sizes.right, maxnreg=FORWARD_REGISTERS, **_attention(sizes, layer, rates[1]),
         )  # fmt: skip
         following = out if sizes.is_last(layer) else states[layer]
         mlp_kernel[(sizes.programs("mlp", rows),)](
             state, part["gain2"], part["shift2"], part["out_proj"], part["out_bias"],
             part["up"], part["up_bias"], part["down"], part["down_bias"],
             right[at], middle[at], pre[at], following, seed, layer * SITES, rows, sizes.stride(layer), eps=EPS,
-            HIDDEN=f, RIGHT=sizes.right, **dropout, **sizes.options("mlp"),
+            HIDDEN=f, RIGHT=sizes.right, **dropout, **sizes.options("mlp", rows),
         )  # fmt: skip
         state = following
     return out, right, qkv, pre, middle, states, half
@@ -213,7 +219,7 @@ def backward(
         mlp_backward_kernel[(sizes.programs("mlp_backward", rows),)](
             grad, part["gain2"], part["out_proj"], part["up"], part["down"], middle[layer], pre[layer], left[layer],
             grad_attended, grad_middle, sums[:, layer], sums.stride(0), seed, layer * SITES, rows, eps=EPS,
-            HIDDEN=f, LEFT=sizes.left, **dropout, **sizes.options("mlp_backward"),
+            HIDDEN=f, LEFT=sizes.left, **dropout, **sizes.options("mlp_backward", rows),
         )  # fmt: skip
         attend_backward_kernel[(sizes.sequences * sizes.heads,)](
             qkv[layer], bias, seed, layer * SITES, grad_attended, left[layer], grad_bias,
@@ -222,7 +228,7 @@ def backward(
         grad = torch.empty((n, d), device=device)
         project_backward_kernel[(sizes.programs("project_backward", n),)](
             state, part["gain1"], part["in_proj"], left[layer], grad_middle, grad, sums[:, layer], sums.stride(0),
-            n, sizes.stride(layer), EPS, LEFT=sizes.left, **sizes.options("project_backward"),
+            n, sizes.stride(layer), EPS, LEFT=sizes.left, **sizes.options("project_backward", n),
         )  # fmt: skip
     tiles = _tiles(sizes, device)
     pieces = torch.empty((SHARES, sizes.layers, sizes.flat), device=device)

@@ -67,6 +67,11 @@ def _counted(value):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def _add(place, value, inside):  # type: ignore[no-untyped-def]
+    tl.atomic_add(place, value, mask=inside & (value != 0), sem="relaxed")
+
+
+@triton.jit
 def _tokens_backward_kernel(  # type: ignore[no-untyped-def]
     grad,
     index,
@@ -81,18 +86,21 @@ def _tokens_backward_kernel(  # type: ignore[no-untyped-def]
     WIDTH: tl.constexpr,
     KINDS: tl.constexpr,
 ):
-    """Adds the tokens' gradients to their rows of `sums`, and those of each kind to its row of `kind_sums`."""
+    """Adds the tokens' gradients to their rows of `sums`, and those of each kind to its row of `kind_sums`.
+
+    Zeros are not added: masked tokens have nothing else, and they all stand for the same row, where additions wait for
+    each other.
+    """
     token, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     inside = (token < tokens)[:, None] & (column[None, :] < width)
     row = tl.load(index + token, mask=token < tokens, other=0)
     g = tl.load(grad + token[:, None] * width + column[None, :], mask=inside, other=0.0)
-    tl.atomic_add(sums + row[:, None] * width + column[None, :], _counted(g), mask=inside, sem="relaxed")
+    _add(sums + row[:, None] * width + column[None, :], _counted(g), inside)
     if KINDS:
         kind = _kind_of(token, length, first_super, first_global)
         for k in tl.static_range(_NUM_KINDS):
             of_kind = tl.sum(tl.where((kind == k)[:, None], g, 0.0), axis=0)
-            place = kind_sums + k * width + column
-            tl.atomic_add(place, _counted(of_kind), mask=column < width, sem="relaxed")
+            _add(kind_sums + k * width + column, _counted(of_kind), column < width)
 
 
 @triton.jit
