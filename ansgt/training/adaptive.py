@@ -137,6 +137,7 @@ class AdaptiveLearner:
             self._draw_fresh,
             num_classes=self.graph.num_classes,
             portion=PORTION,
+            num_sequences=self.source.inference_sampler.num_sequences,
             amp=amp,
             captured=self.captured,
         )

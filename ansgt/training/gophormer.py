@@ -122,6 +122,7 @@ class GophormerLearner:
             self._draw_votes,
             num_classes=graph.num_classes,
             portion=PORTION,
+            num_sequences=settings.num_votes,
             amp=self.amp,
             captured=self.captured,
         )

@@ -12,6 +12,19 @@ from ansgt.sequences import SequenceBuilder
 from ansgt.training.capture import Captured
 from ansgt.training.steps import PADDING, Build, maybe_compiled, padded
 
+CHUNK = 256
+"""Centres at a time."""
+CACHED_SEQUENCES = 1024
+
+
+def chunk_size(num_sequences: int, device: torch.device) -> int:
+    """Centres at a time: on a CPU so few that what a layer makes of their sequences stays in the cache.
+
+    >>> chunk_size(4, torch.device("cpu")), chunk_size(32, torch.device("cpu"))
+    (256, 32)
+    """
+    return CHUNK if device.type == "cuda" else max(1, min(CHUNK, CACHED_SEQUENCES // num_sequences))
+
 
 class Predictor:
     """Class probabilities of nodes, the mean of softmax over a node's S sequences.
@@ -30,7 +43,7 @@ class Predictor:
         model: ANSGT,
         build: Build,
         *,
-        chunk_size: int = 256,
+        chunk_size: int = CHUNK,
         amp: bool = False,
         captured: bool = False,
         compiled: bool = False,
@@ -69,6 +82,7 @@ class FreshPredictor:
         draw: fills them.
         num_classes: C.
         portion: nodes whose sequences are held at a time.
+        num_sequences: how many a node gets.
         amp, captured: as for `Predictor`.
     """
 
@@ -80,12 +94,14 @@ class FreshPredictor:
         *,
         num_classes: int,
         portion: int,
+        num_sequences: int,
         amp: bool,
         captured: bool,
     ) -> None:
         self.builder, self.draw = builder, draw
         self.num_classes, self.portion = num_classes, portion
-        self._make = partial(Predictor, model, builder.batch, amp=amp, captured=captured)
+        size = chunk_size(num_sequences, builder.device)
+        self._make = partial(Predictor, model, builder.batch, chunk_size=size, amp=amp, captured=captured)
         self._predict = self._make()
         self._nodes = torch.empty(0, dtype=torch.int64)
         self._drawn_with: Tensor | None = None
@@ -128,7 +144,9 @@ class Significance:
         captured: replay chunks as a CUDA graph.
     """
 
-    def __init__(self, model: ANSGT, build: Build, *, chunk_size: int = 256, captured: bool = False) -> None:
+    def __init__(
+        self, model: ANSGT, build: Build, *, chunk_size: int = CHUNK, captured: bool = False
+    ) -> None:
         self.model = model
         self.build = build
         self.chunk_size = chunk_size

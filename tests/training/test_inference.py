@@ -4,7 +4,7 @@ import pytest
 import torch
 from step_cases import LAYOUT, NODES, SEQUENCES, make_step
 
-from ansgt.training.inference import FreshPredictor, Predictor, Significance
+from ansgt.training.inference import FreshPredictor, Predictor, Significance, chunk_size
 
 
 class Tables:
@@ -22,7 +22,7 @@ class Tables:
 
 def test_sequences_are_drawn_once_for_the_same_nodes_and_numbers() -> None:
     tables = Tables()
-    sizes = {"num_classes": 3, "portion": 10, "amp": False, "captured": False}
+    sizes = {"num_classes": 3, "portion": 10, "num_sequences": SEQUENCES, "amp": False, "captured": False}
     predict = FreshPredictor(tables.step.model, tables, tables.draw, **sizes)  # type: ignore[arg-type]
     nodes, p = torch.arange(4), torch.tensor([0.5, 0.5])
     first = predict(nodes, p)
@@ -36,6 +36,21 @@ def test_sequences_are_drawn_once_for_the_same_nodes_and_numbers() -> None:
     assert torch.allclose(predict(many, p), Predictor(tables.step.model, tables.batch)(many), atol=1e-6)
     assert [len(part) for part in tables.drawn[3:]] == [10, 10, 3]
     assert predict(nodes[:0], p).shape == (0, 3)
+
+
+def test_chunks_on_a_cpu_stay_in_its_cache() -> None:
+    tables, asked = Tables(), []
+
+    def build(centres: torch.Tensor) -> object:
+        asked.append(len(centres))
+        return tables.step.build(centres)
+
+    tables.batch = build  # type: ignore[assignment]
+    sizes = {"num_classes": 3, "portion": 10, "num_sequences": 500, "amp": False, "captured": False}
+    FreshPredictor(tables.step.model, tables, tables.draw, **sizes)(torch.arange(7))  # type: ignore[arg-type]
+    assert asked == [2, 2, 2, 2]
+    assert chunk_size(5_000, torch.device("cpu")) == 1
+    assert chunk_size(5_000, torch.device("cuda")) == 256
 
 
 def test_probabilities_are_the_mean_of_softmax() -> None:
