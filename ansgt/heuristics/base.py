@@ -140,11 +140,13 @@ def normalized_rows(scores: sp.csr_array, nodes: np.ndarray, k: int | None = Non
 def _without_self(scores: sp.csr_array, nodes: np.ndarray) -> sp.csr_array:
     """The positive entries but those of the centre itself."""
     data = scores.data if scores.dtype in (np.float32, np.float64) else scores.data.astype(np.float64)
+    # one kind of integers: numba compiles a kernel for every combination it meets
+    first, indices = scores.indptr.astype(np.int64, copy=False), scores.indices.astype(np.int32, copy=False)
     indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
-    _count_kept(scores.indptr, scores.indices, data, nodes, indptr[1:])
+    _count_kept(first, indices, data, nodes, indptr[1:])
     np.cumsum(indptr, out=indptr)
     kept_indices, kept_data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=data.dtype)
-    _take_kept(scores.indptr, scores.indices, data, nodes, indptr, kept_indices, kept_data)
+    _take_kept(first, indices, data, nodes, indptr, kept_indices, kept_data)
     return sp.csr_array((kept_data, kept_indices, narrow(indptr)), shape=scores.shape)
 
 
