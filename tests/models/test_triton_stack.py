@@ -8,6 +8,7 @@ from torch import Tensor
 from triton_cases import DEVICE, INTERPRETED
 
 from ansgt.errors import InputError
+from ansgt.models import triton_passes
 from ansgt.models.transformer import Transformer, layer_parameters
 from ansgt.models.triton_stack import fused_layers
 
@@ -61,6 +62,24 @@ def test_equals_the_layers_forward_and_backward(
         assert one.shape == other.shape
         scale = other.abs().max().clamp(min=1.0)
         assert (one - other).abs().max() / scale < 1e-4, f"argument {number}"
+
+
+def test_few_registers_where_there_are_many_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, h, bias = case(5, 2)
+    parameters = layer_parameters(net.layers)
+
+    def gradients() -> tuple[Tensor, ...]:
+        out = fused_layers(h, bias, parameters, HEADS, dtype=torch.bfloat16)
+        return torch.autograd.grad(out.sum(), (h, bias, *parameters))
+
+    expected = gradients()
+    sizes = triton_passes.Sizes.of(h, bias, parameters, HEADS, torch.bfloat16)
+    assert "maxnreg" not in sizes.options("mlp", sizes.rows)
+    monkeypatch.setattr(triton_passes, "MANY", 0)
+    assert sizes.options("mlp", sizes.rows)["maxnreg"] == triton_passes.FEW_REGISTERS
+    assert "maxnreg" not in sizes.options("weights")
+    for one, other in zip(gradients(), expected, strict=True):
+        assert torch.equal(one, other)  # the order of the sums does not depend on it
 
 
 def test_without_gradients_gives_the_same() -> None:
