@@ -19,6 +19,8 @@ from ansgt.storage import DiskCache
 
 SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
+LARGE = 10_000_000
+"""Above this many entries a copy of them costs more than compiling a kernel."""
 
 
 @runtime_checkable
@@ -139,8 +141,9 @@ def normalized_rows(scores: sp.csr_array, nodes: np.ndarray, k: int | None = Non
 
 def _without_self(scores: sp.csr_array, nodes: np.ndarray) -> sp.csr_array:
     """The positive entries but those of the centre itself."""
-    data = scores.data if scores.dtype in (np.float32, np.float64) else scores.data.astype(np.float64)
-    # one kind of integers: numba compiles a kernel for every combination it meets
+    # One kind of numbers, as long as that costs little: numba compiles a kernel for every combination it meets.
+    is_large = scores.nnz > LARGE and scores.dtype == np.float32
+    data = scores.data if is_large else scores.data.astype(np.float64, copy=False)
     first, indices = scores.indptr.astype(np.int64, copy=False), scores.indices.astype(np.int32, copy=False)
     indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
     _count_kept(first, indices, data, nodes, indptr[1:])
