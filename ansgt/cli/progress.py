@@ -12,6 +12,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bar
+from rich.table import Column
 
 from ansgt.cli.common import err
 from ansgt.training.fit import Progress, Report
@@ -22,15 +23,15 @@ def training_bar(label: str) -> Iterator[Report]:
     """Yields the function that `run` calls after every epoch."""
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=10),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[words]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-    )
+        TextColumn("{task.fields[words]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+    )  # last what may be cut off where the terminal is narrow
     with Bar(
-        *columns, console=err, transient=False, refresh_per_second=4, disable=not err.is_terminal
+        *columns, console=err, transient=False, expand=True, refresh_per_second=4, disable=not err.is_terminal
     ) as bar:
         tasks: dict[int, TaskID] = {}
 
@@ -40,9 +41,9 @@ def training_bar(label: str) -> Iterator[Report]:
                     bar.update(done, total=bar.tasks[done].completed)
                 name = f"{label} split {progress.split + 1}/{progress.num_splits}"
                 tasks[progress.split] = bar.add_task(name, total=progress.epochs, words="")
-            accuracy = "" if progress.val_accuracy is None else f"val {100 * progress.val_accuracy:.1f}%"
+            accuracy = "" if progress.val_accuracy is None else f"val {100 * progress.val_accuracy:.1f}% "
             status = " ".join(f"{name} {100 * value:.0f}" for name, value in progress.status.items())
-            words = f"loss {progress.loss:.3f} {accuracy} {status}"
+            words = f"{accuracy}loss {progress.loss:.3f} {status}"
             bar.update(tasks[progress.split], completed=progress.epoch + 1, words=words)
 
         yield report

@@ -75,7 +75,11 @@ def train(
         download=download,
     )
     target = run_dir or Path("runs") / f"{data.name}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"
-    with training_bar(f"{data.name} {model}") as bar, event_log(target / "tensorboard", tensorboard) as log:
+    models = f" x{settings.train.restarts}" if settings.train.restarts > 1 else ""
+    with (
+        training_bar(f"{data.name} {model}{models}") as bar,
+        event_log(target / "tensorboard", tensorboard) as log,
+    ):
         return run(
             settings,
             data,
