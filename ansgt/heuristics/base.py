@@ -20,7 +20,7 @@ from ansgt.storage import DiskCache
 SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
 LARGE = 10_000_000
-"""Above this many entries a copy of them costs more than compiling a kernel."""
+"""Above this many entries a copy of them in double precision is not worth its memory."""
 
 
 @runtime_checkable

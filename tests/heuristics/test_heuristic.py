@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.heuristics import HEURISTICS, HeuristicLike, OneHop, resolve
+from ansgt.heuristics import HEURISTICS, HeuristicLike, OneHop, base, resolve
 from ansgt.heuristics.base import normalized_rows
 from ansgt.storage import DiskCache
 from ansgt.testing import path_graph, random_graph, star_graph
@@ -131,6 +131,17 @@ def test_normalized_rows_equal_a_plain_loop(dtype: type, k: int | None) -> None:
             expected[c] = kept[c] / sum(kept[b] for b in sorted(best))
         np.testing.assert_allclose(out[[row]].toarray()[0], expected, rtol=2e-7)
     assert out.dtype == np.float32
+
+
+def test_many_entries_stay_in_single_precision_and_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(30, 30)).astype(np.float32) * (rng.random((30, 30)) < 0.5)
+    copied = normalized_rows(sp.csr_array(dense), np.arange(30), 7)
+    monkeypatch.setattr(base, "LARGE", 0)
+    kept = base._without_self(sp.csr_array(dense), np.arange(30))
+    assert kept.dtype == np.float32
+    plain = normalized_rows(sp.csr_array(dense), np.arange(30), 7)
+    np.testing.assert_array_equal(plain.toarray(), copied.toarray())
 
 
 def test_normalized_rows_sort_and_check() -> None:
