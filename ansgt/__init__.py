@@ -1,32 +1,63 @@
 """ansgt: Hierarchical Graph Transformer with Adaptive Node Sampling (ANS-GT, NeurIPS 2022), whole and trustworthy.
 
 Stages in the order the data flows: `graph`, `datasets`, `heuristics`, `coarsening`, `sampling`, `sequences`,
-`models`, `training`, `report`. The names below are imported when they are first used.
+`pipeline`, `models`, `prediction`, `training`, `runs`, `report`. The names below are imported when they are first used.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what an editor sees; at run time `__getattr__` imports a name when it is asked for
+    from ansgt.classifier import NodeClassifier
+    from ansgt.datasets import load_dataset
+    from ansgt.errors import InputError
+    from ansgt.graph import Graph, Split
+    from ansgt.models.ansgt import ANSGT
+    from ansgt.pipeline import SequencePipeline
+    from ansgt.sampling import Exp4P, Mixture, NodeSampler
+    from ansgt.sequences import Proximity
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "ANSGT": "ansgt.models.ansgt",
+    "Exp4P": "ansgt.sampling",
     "Graph": "ansgt.graph",
-    "Split": "ansgt.graph",
     "InputError": "ansgt.errors",
-    "load_dataset": "ansgt.datasets",
+    "Mixture": "ansgt.sampling",
     "NodeClassifier": "ansgt.classifier",
+    "NodeSampler": "ansgt.sampling",
+    "Proximity": "ansgt.sequences",
+    "SequencePipeline": "ansgt.pipeline",
+    "Split": "ansgt.graph",
+    "load_dataset": "ansgt.datasets",
 }
 _STAGES = (
+    "coarsening",
     "datasets",
     "heuristics",
-    "coarsening",
+    "models",
+    "prediction",
+    "report",
+    "runs",
     "sampling",
     "sequences",
-    "models",
-    "training",
-    "report",
     "testing",
+    "training",
 )
+__all__ = [
+    "ANSGT",
+    "Exp4P",
+    "Graph",
+    "InputError",
+    "Mixture",
+    "NodeClassifier",
+    "NodeSampler",
+    "Proximity",
+    "SequencePipeline",
+    "Split",
+    "load_dataset",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,34 +1,37 @@
 """`NodeClassifier`: fit, predict, explain, save, load; on any PyG `Data`, in the manner of scikit-learn."""
 
-import json
-import shutil
-import tempfile
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ansgt.config import RunConfig, build_config
+from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
-from ansgt.datasets.custom import write_graph
+from ansgt.device import resolve_device
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
-from ansgt.report.explanation import Explanation, explain_node
-from ansgt.storage import default_cache_dir, make_folder
-from ansgt.training import model_defaults, resolve_device, section_defaults
-from ansgt.training.evaluate import load_learner, load_run, move_learner, predict_all
-from ansgt.training.fit import Report, run
-from ansgt.training.result import score
+from ansgt.prediction import TrainedModel
+from ansgt.runs.folder import GRAPH, RunFolder
+from ansgt.runs.prepare import Request, build_config
+from ansgt.runs.private import PrivateFolder
+from ansgt.runs.record import score
+from ansgt.runs.reopen import FinishedRun
+from ansgt.storage import DiskCache, default_cache_dir
+from ansgt.turns import turn
+
+if TYPE_CHECKING:
+    from ansgt.prediction.explanation import Explanation
 
 
 class NodeClassifier:
     """Classifies the nodes of a graph with ANS-GT (or a baseline).
 
     Args:
-        model: "ansgt" or the name of a baseline.
+        model: "ansgt", the name of a baseline, or a `NodeModel` class of one's own.
         epochs: training epochs; None: the shipped setting.
         seed: of initialisation, draws, and of the validation nodes held out when the data has none.
         device: "auto", "cpu", "cuda", "cuda:<number>".
@@ -42,9 +45,13 @@ class NodeClassifier:
     (128,)
     """
 
+    _run: FinishedRun | None = None
+    _folder: PrivateFolder | None = None
+    _trained: TrainedModel | None = None
+
     def __init__(
         self,
-        model: str = "ansgt",
+        model: str | type = "ansgt",
         *,
         epochs: int | None = None,
         seed: int = 0,
@@ -61,102 +68,158 @@ class NodeClassifier:
         self.cache_dir = cache_dir
         self.settings = settings
 
-    def fit(self, data: Any, report: Report | None = None) -> "NodeClassifier":
+    def fit(self, data: Any, on_epoch: Callable[[Any], object] | None = None) -> Self:
         """Trains on `data.train_mask`, selects on `data.val_mask`; neither mask is required.
 
         Args:
             data: a PyG `Data` with `x`, `edge_index`, `y`; labels of -1 are unknown. Without `train_mask` every labelled
                 node outside `val_mask` and `test_mask` is trained on.
-            report: called after every epoch with a `Progress`.
+            on_epoch: called after every epoch with a `Progress`.
+
+        Fits in several threads take turns, an epoch at a time, under one lock of the process; each gives what it gives
+        alone. Random numbers come from torch's global generators, which every turn seeds and gives back as they were: no
+        other thread should draw from them meanwhile. Neither gradient mode nor default dtype of the caller matters.
         """
-        graph = Graph.from_data(data)
-        _check_learnable(graph)
-        split = _split_of(data, graph, self.val_fraction, self.seed).check(graph)
-        config = self._config(graph)
-        dataset = Dataset("graph", "graph.npz", graph, "given", {"given": [split]})
-        self._folder = tempfile.TemporaryDirectory(prefix="ansgt-")
-        cache = self.cache_dir or default_cache_dir()
-        run(config, dataset, self._folder.name, cache_dir=cache, report=report)
-        write_graph(Path(self._folder.name) / "graph.npz", graph, split)
-        return self._open(Path(self._folder.name))
+        from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
+
+        with turn():
+            graph = Graph.from_data(data)
+            _check_learnable(graph)
+            split = _split_of(data, graph, self.val_fraction, self.seed).check(graph)
+            config = self._config(graph)
+        dataset = Dataset("graph", GRAPH, graph, "given", {"given": [split]})
+        folder = PrivateFolder()
+        cache = DiskCache(self.cache_dir or default_cache_dir())
+        environment = Environment(cache) if on_epoch is None else Environment(cache, on_epoch)
+        run(config, dataset, folder.path, environment=environment)
+        finished = FinishedRun.of(config, dataset, folder.path, cache)
+        finished.folder.write_graph(graph, split)
+        return self._take(finished, folder)
 
     def predict(self, data: Any = None, nodes: Any = None) -> np.ndarray:
         """Class of every node (or of `nodes`) [n], int64; of another graph with the same features when `data` is given."""
-        return self.predict_proba(data, nodes).argmax(axis=1)
+        classes: np.ndarray = self.predict_proba(data, nodes).argmax(axis=1)
+        return classes
 
     def predict_proba(self, data: Any = None, nodes: Any = None) -> np.ndarray:
-        """Class probabilities [n, C], float32; `data` may be the training graph grown by nodes and edges, or another one."""
-        self._check_fitted()
-        graph, learner = self.graph_, self.learner_
-        if data is not None:
+        """Class probabilities [n, C], float32.
+
+        Args:
+            data: the training graph grown by nodes and edges, or another one with the same features. None: the training
+                graph, whose probabilities are those that training ended with, as they stand in the record.
+            nodes: a mask or indices; None: all.
+        """
+        self._fitted()
+        if data is None:
+            stored = self._probabilities  # read once: another thread may fit anew
+            chosen: np.ndarray = stored[_indices(nodes, len(stored)).numpy()]
+            return chosen
+        with turn():
+            run = self._fitted()
             graph = Graph.from_data(data)
-            learner = move_learner(learner, self.config_, self.graph_, graph, self.cache_dir)
-        return predict_all(learner, self.config_, 0, _indices(nodes, graph.num_nodes)).numpy()
+            return run.predict_proba(run.moved(graph), _indices(nodes, graph.num_nodes)).numpy()
 
     def score(self, mask: Any = None) -> float:
         """Accuracy on the given nodes (mask or indices; default: the test part)."""
-        self._check_fitted()
-        nodes = self.split_.test if mask is None else _indices(mask, self.graph_.num_nodes)
+        graph = self._fitted().graph
+        nodes = self.split_.test if mask is None else _indices(mask, graph.num_nodes)
         if len(nodes) == 0:
             raise InputError("There is nothing to score: the mask is empty.")
-        if bool((self.graph_.y[nodes] < 0).any()):
+        if bool((graph.y[nodes] < 0).any()):
             raise InputError("The mask holds nodes without a label.")
-        return score(torch.from_numpy(self.predict_proba(nodes=nodes)), self.graph_.y[nodes])[0]
+        return score(torch.from_numpy(self.predict_proba(nodes=nodes)), graph.y[nodes])[0]
 
-    def explain(self, node: int, top: int = 15) -> Explanation:
+    def explain(self, node: int, top: int = 15) -> "Explanation":
         """Which nodes `node` attended to, how much, and which heuristic brought each of them."""
-        self._check_fitted()
-        return explain_node(self.learner_, self.graph_, node, top)
+        self._fitted()
+        return self.trained_.explain(node, top)
 
     def save(self, path: Path | str) -> None:
         """Writes a run directory (safetensors, JSON, npz) that `load` and the `ansgt` verbs read; replaces an older one."""
-        self._check_fitted()
-        target = make_folder(path)
-        for old in target.glob("split-*"):
-            shutil.rmtree(old)
-        shutil.copytree(self._path, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".lock"))
+        self._fitted().folder.copy_to(Path(path))
 
     @classmethod
     def load(
-        cls, path: Path | str, device: str = "auto", cache_dir: Path | str | None = None
+        cls,
+        path: Path | str,
+        device: str = "auto",
+        cache_dir: Path | str | None = None,
+        **own: Any,
     ) -> "NodeClassifier":
-        """What `save` wrote; also any finished run directory on a user's own graph."""
-        folder, config, _ = load_run(path, device=device, cache_dir=cache_dir)
+        """What `save` wrote; also any finished run directory on a user's own graph.
+
+        Args:
+            own: `model`, `heuristics` or `coarsening_method`, where they were classes or objects of one's own: what is
+                stored has their names alone.
+        """
+        run = FinishedRun.open(path, device=device, cache_dir=cache_dir, **own)
+        config = run.config
         sections = {part: asdict(getattr(config, part)) for part in ("optim", "train", "data")}
         sections["model"] = config.settings
         settings = {
             f"{part}.{name}": value for part, values in sections.items() for name, value in values.items()
         }
-        clf = cls(config.model, seed=config.seed, device=device, cache_dir=cache_dir, **settings)
-        return clf._open(folder.path)
+        clf = cls(
+            config.model_class or config.model_name,
+            seed=config.seed,
+            device=device,
+            cache_dir=cache_dir,
+            **settings,
+        )
+        return clf._take(run)
 
-    def _open(self, path: Path) -> "NodeClassifier":
-        """Takes the trained learner from a run directory, the same way after `fit` as after `load`."""
-        folder, config, dataset = load_run(path, device=self.device, cache_dir=self.cache_dir)
-        self._path, self.config_, self.graph_ = path, config, dataset.graph
-        self.learner_, self.split_ = load_learner(folder, config, dataset, 0, self.cache_dir)
-        self.classes_ = np.arange(self.graph_.num_classes)
-        self.history_ = folder.metrics(0)
+    @property
+    def trained_(self) -> TrainedModel:
+        """The trained model itself, built when it is first asked for."""
+        with turn():
+            if self._trained is None:
+                self._trained = self._fitted().trained()
+            return self._trained
+
+    def _take(self, run: FinishedRun, folder: PrivateFolder | None = None) -> Self:
+        """Takes over a finished run, the same way after `fit` as after `load`.
+
+        Args:
+            folder: where the run lies; None: in a folder of somebody else, which may change, move or go.
+        """
+        if folder is None:
+            folder = PrivateFolder.copy_of(run.folder.path)
+            run = replace(run, folder=RunFolder(folder.path))
+        probabilities = run.folder.split(0).predictions()["probabilities"]
+        history, split = run.folder.split(0).metrics(), run.split()
+        run.folder.split(0).check_split(split)
+        with turn():
+            self._run, self._folder, self._trained, self._probabilities = run, folder, None, probabilities
+            self.config_, self.graph_, self.split_, self.history_ = run.config, run.graph, split, history
+            self.classes_ = np.arange(run.graph.num_classes)
         return self
 
-    def _config(self, graph: Graph) -> RunConfig:
-        overrides = [f"{name}={json.dumps(value)}" for name, value in self.settings.items()]  # JSON is YAML
-        if self.epochs is not None:
-            overrides.append(f"train.epochs={self.epochs}")
-        return build_config(
-            graph.name,
-            self.model,
-            "given",
-            model_defaults=model_defaults(self.model),
-            section_defaults=section_defaults(self.model),
-            seed=self.seed,
-            device=resolve_device(self.device),
-            overrides=overrides,
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: the files of the run travel, the trained model is built again from them."""
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_folder", "_trained")}
+        if self._folder is not None:
+            state["_files"] = self._folder.packed()
+        return state
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "learner_"):
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        files = state.pop("_files", None)
+        self.__dict__.update(state)
+        if files is not None and self._run is not None:
+            self._folder = PrivateFolder.unpacked(files)
+            self._run = replace(self._run, folder=RunFolder(self._folder.path))
+
+    def _fitted(self) -> FinishedRun:
+        if self._run is None:
             raise InputError("This NodeClassifier is not fitted yet: call fit(data) or load(path) first.")
+        return self._run
+
+    def _config(self, graph: Graph) -> RunConfig:
+        overrides = dict(self.settings)
+        if self.epochs is not None:
+            overrides["train.epochs"] = self.epochs
+        device = resolve_device(self.device)
+        request = Request(graph.name, self.model, "given", seed=self.seed, device=device)
+        return build_config(request, overrides=overrides)
 
 
 def _check_learnable(graph: Graph) -> None:

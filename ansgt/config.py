@@ -1,75 +1,58 @@
-"""Settings: small frozen dataclasses, YAML files under `configs/`, and `key=value` overrides.
+"""Settings from files and overrides, and `RunConfig`: all that decides the result of a run.
 
-A settings file holds four sections, ``model``, ``optim``, ``train`` and ``data``; a shipped file (one a model) holds them
-once under ``default`` and once under every data set that differs::
+A settings file holds four sections, ``model``, ``optim``, ``train`` and ``data``. A shipped file holds them once under
+``default`` and once under every data set that differs; the baselines share one file, each under its name::
 
-    default:
-      model: {hidden_channels: 64}
-      optim: {lr: 0.01}
-    cora:
-      optim: {lr: 0.1}
+    gcn:
+      default:
+        model: {hidden_channels: 64}
+        optim: {lr: 0.01}
+      cora:
+        optim: {lr: 0.1}
+
+This file knows no model: `runs/prepare.py` adds the defaults of the one that is trained.
 """
 
-import dataclasses
-import sys
-from dataclasses import dataclass, field
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ansgt.errors import InputError, unknown_name
+from ansgt.errors import InputError, reason, unknown_name
+from ansgt.settings import (
+    Count,
+    DataSettings,
+    OptimSettings,
+    Seed,
+    TrainSettings,
+    brief,
+    fit_values,
+    fitted,
+    hints,
+    shown,
+    values_of,
+)
 
 SECTIONS = ("model", "optim", "train", "data")
+GENERAL: dict[str, type] = {"optim": OptimSettings, "train": TrainSettings, "data": DataSettings}
+"""The sections that every model has, with their settings."""
 
-CONFIG_FOLDERS = (Path(__file__).parents[1] / "configs", Path(sys.prefix) / "share" / "ansgt" / "configs")
-"""Where the shipped settings are: at the top of a checkout, or where a wheel puts them."""
+CONFIG_FOLDERS = (Path(__file__).parent / "configs", Path(__file__).parents[1] / "configs")
+"""Where the shipped settings are: inside an installed package, at the top of a checkout."""
 
+LONGEST_FILE = 2**20
+"""Bytes of a settings file that are read."""
+MOST_ALIASES, MOST_LEVELS = 200, 50
+"""Aliases and levels of a settings file; nested aliases multiply."""
 
-@dataclass(frozen=True)
-class OptimConfig:
-    """The optimizer and its schedule; the defaults are those of most full-batch baselines."""
-
-    name: str = "adam"
-    """adam or adamw."""
-    lr: float = 0.01
-    """Peak learning rate."""
-    weight_decay: float = 5e-4
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-8
-    warmup_epochs: int = 0
-    """Epochs of linear warm-up from 0 to `lr` (section 6.1: 100)."""
-    end_lr: float | None = None
-    """Learning rate that a linear decay reaches at the last epoch (section 6.1: 1e-9); None keeps `lr` constant."""
-    clip_norm: float | None = None
-    """Gradients are scaled down to this norm; None leaves them alone."""
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """How long to train, and how the kept epoch is chosen: on validation alone."""
-
-    epochs: int = 1000
-    patience: int | None = 200
-    """Stop after this many epochs without a better validation score; None never stops early."""
-    eval_every: int = 1
-    """Epochs between two evaluations of the validation part."""
-    select: str = "accuracy"
-    """Validation score that picks the epoch: accuracy (ties: lower loss) or loss."""
-    restarts: int = 1
-    """Models trained a split, from different seeds, each kept at its own best epoch; they predict by their mean."""
-
-
-@dataclass(frozen=True)
-class DataConfig:
-    """What is done to the data before any model sees it."""
-
-    normalize_features: str = "row"
-    """row: every feature row divided by its sum; scaled: the same times the mean sum, so that numbers keep their size;
-    none: as published."""
-    size_columns: bool = False
-    """Appends columns that say how many features of a node are not zero (`training/features.py`)."""
+Sections = dict[str, dict[str, Any]]
+"""Section -> setting -> value."""
+Overrides = Mapping[str, Any] | Sequence[str]
+"""Settings by `key` or `section.key`, or the same as texts `key=value`."""
 
 
 @dataclass(frozen=True)
@@ -77,189 +60,260 @@ class RunConfig:
     """Everything that decides a run's result, as stored in its `config.json`."""
 
     dataset: str
-    model: str
+    model_name: str
     split: str
-    num_splits: int = 1
-    seed: int = 0
+    num_splits: Count = 1
+    seed: Seed = 0
     device: str = "cpu"
     settings: dict[str, Any] = field(default_factory=dict)
-    """Keywords of the model (and, for ANS-GT, of its sampling and coarsening)."""
-    optim: OptimConfig = OptimConfig()
-    train: TrainConfig = TrainConfig()
-    data: DataConfig = DataConfig()
+    """Settings of the model (and, for ANS-GT, of its sampling and coarsening): the section `model` of a settings file."""
+    optim: OptimSettings = field(default_factory=OptimSettings)
+    train: TrainSettings = field(default_factory=TrainSettings)
+    data: DataSettings = field(default_factory=DataSettings)
+    model_class: type | None = None
+    """A model of the user's own; `config.json` has its name alone."""
 
     def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """The content of `config.json`."""
+        return {name: _stored(value) for name, value in values_of(self).items() if name != "model_class"}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "RunConfig":
-        parts = {"optim": OptimConfig, "train": TrainConfig, "data": DataConfig}
+    def from_dict(cls, values: Mapping[str, Any]) -> "RunConfig":
+        """What `as_dict` gave, in this version of ansgt or an older one."""
         try:
-            return cls(**{k: parts[k](**v) if k in parts else v for k, v in values.items()})
-        except TypeError as error:
-            raise InputError(f"A stored config does not fit this version of ansgt: {error}.") from None
+            config = fitted(cls, upgraded(values))
+            _check_finite("settings", config.settings)
+            return config
+        except InputError as error:
+            raise InputError(f"A stored config does not fit this version of ansgt: {error}") from None
 
 
-def build_config(
-    dataset: str,
-    model: str,
-    split: str,
-    *,
-    model_defaults: dict[str, Any],
-    section_defaults: dict[str, dict[str, Any]] | None = None,
-    num_splits: int = 1,
-    seed: int = 0,
-    device: str = "cpu",
-    config: Path | str | None = None,
-    overrides: list[str] | None = None,
-) -> RunConfig:
-    """Resolves defaults <- shipped or given file <- `-o key=value`, and checks every name and type.
+def _check_finite(name: str, value: Any) -> None:
+    """Refuses NaN and infinity, which JSON of Python's own has; a model's settings are checked when it is built."""
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"Setting {name} must be finite, not {value}.")
+    for key, one in parts:
+        _check_finite(f"{name}.{brief(key)}", one)
 
-    Args:
-        dataset: name of the data set, which with `split` picks the section of the settings file.
-        model_defaults: the model's keywords with their defaults.
-        section_defaults: defaults of optim / train / data that the model itself prefers.
-        config: a settings file in place of the shipped one.
-        overrides: `key=value` or `section.key=value`, the value in YAML.
+
+def _stored(value: Any) -> Any:
+    """A value as JSON has it; an object of the user's own by the name of its class."""
+    if is_dataclass(value):
+        return {one.name: _stored(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _stored(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_stored(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else type(value).__name__
+
+
+RENAMED = {
+    "": {"model": "model_name"},
+    "settings": {"attention": "kernel"},
+    "train": {"restarts": "num_models"},
+}
+"""Section of a config stored by ansgt 0.1 -> old key -> new key."""
+REPLACED = {("settings", "attention"): {"fused": "auto"}}
+"""Section and key of such a config -> old value -> new value."""
+DROPPED = {("settings", "num_nodes")}
+"""Section and key of such a config that decided nothing."""
+
+
+def upgraded(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A stored config in today's words; one of ansgt 0.1 has the model's name under `model`.
+
+    >>> upgraded({"model": "gcn", "train": {"restarts": 3}})
+    {'model_name': 'gcn', 'train': {'num_models': 3}}
     """
-    merged = {
-        "model": dict(model_defaults),
-        "optim": dataclasses.asdict(OptimConfig()),
-        "train": dataclasses.asdict(TrainConfig()),
-        "data": dataclasses.asdict(DataConfig()),
+    if not isinstance(values, Mapping) or "model" not in values or "model_name" in values:
+        return values
+    sections = {
+        key: _renamed(key, value) if isinstance(value, Mapping) else value for key, value in values.items()
     }
-    for section, values in (section_defaults or {}).items():
-        merged[section].update(values)
-    path = Path(config) if config is not None else shipped_file(model)
-    if path is not None:
-        for section, values in read_settings(path, dataset, split).items():
-            for key, value in values.items():
-                _assign(merged, section, key, value, source=str(path))
-    for override in overrides or []:
-        section, key, value = parse_override(override, merged)
-        _assign(merged, section, key, value, source="-o")
-    check_choice("optim.name", merged["optim"]["name"], ("adam", "adamw"))
-    check_choice("train.select", merged["train"]["select"], ("accuracy", "loss"))
-    check_choice("data.normalize_features", merged["data"]["normalize_features"], ("row", "scaled", "none"))
-    for section, key in (("train", "epochs"), ("train", "eval_every"), ("train", "restarts")):
-        check_positive(f"{section}.{key}", merged[section][key])
-    if merged["optim"]["lr"] < 0:
-        raise InputError(f"Setting optim.lr must not be negative, not {merged['optim']['lr']}.")
-    check_positive("num_splits", num_splits)
-    return RunConfig(
-        dataset,
-        model,
-        split,
-        num_splits,
-        seed,
-        device,
-        merged["model"],
-        OptimConfig(**merged["optim"]),
-        TrainConfig(**merged["train"]),
-        DataConfig(**merged["data"]),
+    return _renamed("", sections)
+
+
+def _renamed(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    names = RENAMED.get(section, {})
+    found = {}
+    for key, value in values.items():
+        if (section, key) not in DROPPED:
+            replaced = REPLACED.get((section, key), {})
+            found[names.get(key, key)] = replaced.get(value, value) if isinstance(value, str) else value
+    return found
+
+
+def shipped_file(model_name: str) -> Path:
+    """The settings file that ships for a model: its own, or that of all baselines."""
+    folder = next((folder for folder in CONFIG_FOLDERS if folder.is_dir()), CONFIG_FOLDERS[0])
+    for path in (folder / f"{model_name}.yaml", folder / "baselines.yaml"):
+        if path.exists():
+            return path
+    raise InputError(
+        f"The shipped settings of model '{model_name}' are missing in {folder}: "
+        "install ansgt again, or give a settings file of your own."
     )
 
 
-def shipped_file(model: str) -> Path | None:
-    """The settings file that ships for a model, if there is one."""
-    for folder in CONFIG_FOLDERS:
-        for path in (folder / f"{model}.yaml", folder / "baselines" / f"{model}.yaml"):
-            if path.exists():
-                return path
-    return None
-
-
-def read_settings(path: Path | str, dataset: str, split: str = "") -> dict[str, dict[str, Any]]:
+def read_settings(path: Path | str, dataset: str, split: str = "", model_name: str = "") -> Sections:
     """The sections of a settings file for one data set: `name@split` over `name` over `default`.
+
+    Where the file holds several models, it is those under `model_name` that count.
 
     Two kinds of split are two tasks: class-balanced training nodes and a uniform sample want different settings.
     """
-    path = Path(path)
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except FileNotFoundError:
-        raise InputError(f"The settings file {path} does not exist.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = str(error).replace("\n", " ")
-        raise InputError(f"The settings file {path} is not valid YAML: {reason}.") from None
-    if not isinstance(content, dict):
-        raise InputError(f"The settings file {path} must hold a mapping.")
+    content = _read_yaml(Path(path))
+    content = _mapping(path, content.get(model_name, content))
     names = ("default", dataset, f"{dataset}@{split}")
+    if not set(content) & {*SECTIONS, *names}:
+        _check_heads(path, content)
     parts = [content] if set(content) & set(SECTIONS) else [content.get(name) for name in names]
-    merged: dict[str, dict[str, Any]] = {}
+    merged: Sections = {}
     for part in parts:
-        for section, values in (part or {}).items():
+        for section, values in _mapping(path, part).items():
             if section not in SECTIONS:
-                raise unknown_name(f"section in {path}", section, SECTIONS)
-            merged.setdefault(section, {}).update(values or {})
+                raise unknown_name(f"section in {path}", brief(section), SECTIONS)
+            merged.setdefault(section, {}).update(_mapping(path, values))
     return merged
 
 
-def parse_override(text: str, sections: dict[str, dict[str, Any]]) -> tuple[str, str, Any]:
-    """`key=value` -> (section, key, value); a bare key must name one setting.
+def _check_heads(path: Path | str, content: Mapping[str, Any]) -> None:
+    """A misspelt section at the top of a file would otherwise pass for a data set that is not the one asked for."""
+    for head in content:
+        if not isinstance(head, str) or difflib.get_close_matches(head[:40], (*SECTIONS, "default"), 1, 0.75):
+            raise unknown_name(f"section in {path}", brief(head), (*SECTIONS, "default"))
 
-    >>> parse_override("lr=0.1", {"optim": {"lr": 0.01}, "model": {}})
-    ('optim', 'lr', 0.1)
-    """
-    key, equals, value = text.partition("=")
-    key = key.strip()
-    if not equals or not key:
-        raise InputError(f"An override must read key=value, not {text!r}.")
+
+def _read_yaml(path: Path) -> Mapping[str, Any]:
     try:
-        parsed = yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise InputError(f"The value of override {text!r} is not valid YAML.") from None
-    section, dot, rest = key.partition(".")
-    if dot:
-        return section, rest, parsed
-    holders = [name for name in SECTIONS if key in sections.get(name, {})]
-    if len(holders) > 1:
-        raise InputError(
-            f"Setting {key!r} is in several sections; write {' or '.join(f'{h}.{key}' for h in holders)}."
-        )
-    if not holders:
-        raise unknown_name("setting", key, [k for values in sections.values() for k in values])
-    return holders[0], key, parsed
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for
+            raise InputError(f"The settings file {path} is not a file.")
+        with path.open("rb") as stream:
+            text = stream.read(LONGEST_FILE + 1)
+        if len(text) > LONGEST_FILE:
+            raise InputError(f"The settings file {path} is longer than {LONGEST_FILE} bytes.")
+        return _mapping(path, safe_yaml(text.decode("utf-8")))
+    except FileNotFoundError:
+        raise InputError(f"The settings file {path} does not exist.") from None
+    except OSError as error:
+        raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+    except InputError:
+        raise
+    except Exception as error:  # YAML's own, or of a value: a date that is none, an endless number, nesting
+        raise InputError(f"The settings file {path} is not valid YAML: {_problem(error)}.") from None
 
 
-def _assign(sections: dict[str, dict[str, Any]], section: str, key: str, value: Any, source: str) -> None:
-    if section not in sections:
-        raise unknown_name(f"section ({source})", section, sections)
-    known = sections[section]
-    if key not in known:
-        raise unknown_name(f"{section} setting ({source})", key, known)
-    known[key] = _fit_type(f"{section}.{key}", value, known[key])
+class _Loader(yaml.SafeLoader):
+    """YAML's plain values alone: bounded in depth and in what anchors multiply, every key given once."""
+
+    depth = aliases = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.aliases += self.check_event(yaml.AliasEvent)
+        self.depth += 1
+        if self.aliases > MOST_ALIASES or self.depth > MOST_LEVELS:
+            raise yaml.YAMLError(f"more than {MOST_ALIASES} aliases or {MOST_LEVELS} levels")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def flatten_mapping(self, node: Any) -> None:
+        given = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        twice = next((key for key in given if given.count(key) > 1), None) if len(given) < 1000 else "..."
+        if twice is not None and not getattr(node, "merged", False):
+            raise yaml.YAMLError(f"the key {brief(twice)!r} is given twice")
+        node.merged = True
+        super().flatten_mapping(node)
+        if len(node.value) > 1000:
+            raise yaml.YAMLError("a mapping of more than 1000 keys")
 
 
-def _fit_type(name: str, value: Any, default: Any) -> Any:
-    """Checks a value against the type of the default it replaces; 1e-3 and 3 are fine where a float is wanted."""
-    if default is None or value is None:
-        return value
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise InputError(f"Setting {name} must be true or false, not {value!r}.")
-        return value
-    if isinstance(default, float):
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise InputError(f"Setting {name} must be a number, not {value!r}.") from None
-    if isinstance(default, int):
-        if isinstance(value, bool) or not isinstance(value, int | float) or int(value) != value:
-            raise InputError(f"Setting {name} must be a whole number, not {value!r}.")
-        return int(value)
-    if isinstance(default, list | tuple):
-        return list(value) if isinstance(value, list | tuple) else [value]
-    if isinstance(default, str) and not isinstance(value, str):
-        raise InputError(f"Setting {name} must be text, not {value!r}.")
+def safe_yaml(text: str) -> Any:
+    """A YAML value; raises YAML's own exceptions, or those of a value: a date that is none, an endless number."""
+    return yaml.load(text, Loader=_Loader)
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong, without the lines that YAML quotes."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem:
+        place = error.problem_mark
+        return f"{error.problem[:200]}{f' (line {place.line + 1})' if place else ''}"
+    return reason(error)
+
+
+def _mapping(path: Path | str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"The settings file {path} must hold mappings, not {shown(value)}.")
     return value
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"Setting {name} must be one of {', '.join(choices)}, not {value!r}.")
+def parse_override(text: str) -> tuple[str, Any]:
+    """`key=value`, the value in YAML, as the command line has it.
+
+    >>> parse_override("optim.lr=0.1"), parse_override("heuristics=[1-hop, knn]")
+    (('optim.lr', 0.1), ('heuristics', ['1-hop', 'knn']))
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"An override must read key=value, not {shown(text)}.")
+    try:
+        return key.strip(), safe_yaml(value)
+    except Exception:  # YAML's own, or of a value: a date that is none, an endless number, nesting
+        raise InputError(f"The value of override {shown(text)} is not valid YAML.") from None
 
 
-def check_positive(name: str, value: Any) -> None:
-    if not value > 0:
-        raise InputError(f"Setting {name} must be positive, not {value!r}.")
+def by_section(overrides: Overrides, kinds: Mapping[str, type]) -> Sections:
+    """Overrides, sorted into sections; a bare key must name one setting.
+
+    Args:
+        overrides: from Python or the command line.
+        kinds: section -> dataclass of its settings.
+    """
+    pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
+    found: Sections = {}
+    for name, value in pairs:
+        section, key = _place(str(name), kinds)
+        found.setdefault(section, {})[key] = value
+    return found
+
+
+def _place(name: str, kinds: Mapping[str, type]) -> tuple[str, str]:
+    """Section and key of `section.key` or of a bare key."""
+    section, dot, key = name.partition(".")
+    if dot:
+        return section, key
+    holders = [section for section, kind in kinds.items() if name in hints(kind)]
+    if len(holders) > 1:
+        places = " or ".join(f"{section}.{name}" for section in holders)
+        raise InputError(f"Setting {name!r} is in several sections; write {places}.")
+    if not holders:
+        raise unknown_name("setting", brief(name), [key for kind in kinds.values() for key in hints(kind)])
+    return holders[0], name
+
+
+def merge(
+    kinds: Mapping[str, type], layers: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]]
+) -> dict[str, Any]:
+    """Every section as its dataclass, later layers over earlier ones.
+
+    Args:
+        kinds: section -> dataclass of its settings.
+        layers: where some values come from ("" or a file, for the error), and the values by section.
+    """
+    merged: Sections = {section: {} for section in kinds}
+    for source, sections in layers:
+        for section, values in sections.items():
+            if section not in kinds:
+                raise unknown_name("section", brief(section), kinds)
+            try:
+                merged[section].update(fit_values(kinds[section], values, section))
+            except InputError as error:
+                raise InputError(f"{source}: {error}" if source else str(error)) from None
+    return {section: fitted(kind, merged[section], section) for section, kind in kinds.items()}

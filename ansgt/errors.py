@@ -1,10 +1,29 @@
 """The one exception that means "the user can fix this"."""
 
+import difflib
 from collections.abc import Iterable
+
+LONGEST = 560
+"""Characters of an error; of a longer one the middle is left out."""
+MANY, NEAREST = 30, 12
+"""Of more than `MANY` known names an error lists the `NEAREST`."""
 
 
 class InputError(ValueError):
-    """Bad input: one sentence that names the field and the value. The command line exits with code 2."""
+    """Bad input: one sentence that names the field and the value. The command line exits with code 2.
+
+    Whatever a path or a value holds, the sentence is one line of printable characters, and short.
+
+    >>> print(InputError("no line\\nbreak, no \\x1b[31mcolour"))
+    no line break, no \\x1b[31mcolour
+    """
+
+    def __init__(self, sentence: object = "", *details: object) -> None:
+        super().__init__(_sentence(str(sentence)), *details)
+
+
+class BrokenRunError(ArithmeticError):
+    """Training gave NaN or infinity: one sentence that names where. The command line exits with code 1."""
 
 
 class BusyError(InputError):
@@ -12,9 +31,47 @@ class BusyError(InputError):
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> InputError:
-    """Error for a name that is not in a registry, with the list of those that are.
+    """Error for a name that is not in a registry: the nearest one that is, and the list of all (of many: the nearest).
 
     >>> print(unknown_name("coarsener", "xx", ["vn", "ve"]))
     Unknown coarsener 'xx'; known: ve, vn.
+    >>> print(unknown_name("model", "ansgtt", ["gcn", "ansgt"]))
+    Unknown model 'ansgtt'; known: ansgt, gcn. Did you mean 'ansgt'?
     """
-    return InputError(f"Unknown {what} {name!r}; known: {', '.join(sorted(known))}.")
+    names = sorted(known)
+    text = name if isinstance(name, str) else f"a {type(name).__name__}"
+    shown = repr(text[:80])
+    shown = shown if len(text) <= 80 and len(shown) <= 90 else f"{shown[:77]}..."
+    near = difflib.get_close_matches(text[:80], names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return InputError(f"Unknown {what} {shown}; known: {_listed(text, names)}.{hint}")
+
+
+def reason(error: BaseException) -> str:
+    """What an exception of a library says, on one short line, to end a sentence of ours.
+
+    >>> reason(ValueError("bad magic\\nsecond line.")), reason(EOFError())
+    ('bad magic', 'EOFError')
+    """
+    if isinstance(error, MemoryError):
+        return "it does not fit into memory"
+    lines = str(error).strip().splitlines()
+    text = lines[0].rstrip(". ") if lines else ""
+    return text[:200] if text else type(error).__name__
+
+
+def _listed(name: str, names: list[str]) -> str:
+    if len(names) <= MANY:
+        return ", ".join(names)
+    near = difflib.get_close_matches(name[:80], names, n=NEAREST, cutoff=0.0)
+    return f"{', '.join(sorted(near))} and {len(names) - len(near)} more"
+
+
+def _sentence(text: str) -> str:
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST - 160]} ... {text[-150:]}"
+    text = " ".join(text.split())
+    # surrogates of a path that is not UTF-8 cannot be printed; control characters move the cursor
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 160]} ... {text[-150:]}"

@@ -13,8 +13,13 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from ansgt.arrays import check_room, csr_of, numbers
 from ansgt.errors import InputError
 from ansgt.storage import content_hash
+
+MOST_FEATURES = 2**20
+"""A first layer of 128 units on more features than this takes gigabytes."""
+LARGEST_LABEL = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +56,7 @@ class Graph:
         if getattr(data, "edge_index", None) is None:
             raise InputError("Field 'edge_index' is missing: the graph has no edges field.")
         graph = cls.from_arrays(data.x, data.edge_index, getattr(data, "y", None), name=name)
-        object.__setattr__(graph, "data", data)
-        return graph
+        return replace(graph, data=data)
 
     @classmethod
     def from_arrays(cls, x: Any, edges: Any, y: Any = None, name: str = "graph") -> "Graph":
@@ -198,33 +202,35 @@ class Split:
                 raise InputError(f"The {part} part of split '{self.name}' holds nodes without a label.")
         absent = sorted(set(range(graph.num_classes)) - set(graph.y[self.train].tolist()))
         if absent:
-            warnings.warn(f"Split '{self.name}': no training node of class {absent}.", stacklevel=2)
+            more = f" and {len(absent) - 10} others" if len(absent) > 10 else ""
+            warnings.warn(
+                f"Split '{self.name}': no training node of class {absent[:10]}{more}.", stacklevel=2
+            )
         return self
 
 
 def _check_features(x: Any) -> Tensor:
-    if sp.issparse(x):
-        x = sp.csr_array(x)
-        x = torch.sparse_csr_tensor(
-            torch.from_numpy(x.indptr.astype(np.int64)),
-            torch.from_numpy(x.indices.astype(np.int64)),
-            torch.from_numpy(x.data.astype(np.float32)),
-            size=x.shape,
-        )
-    elif hasattr(x, "to_torch_sparse_csr_tensor"):  # torch_sparse.SparseTensor, which PyG may hold
+    if hasattr(x, "to_torch_sparse_csr_tensor"):  # torch_sparse.SparseTensor, which PyG may hold
         x = x.to_torch_sparse_csr_tensor()
-    tensor = torch.as_tensor(x)
+    if isinstance(x, Tensor) and x.layout != torch.strided:
+        x = _scipy_of(x)
+    if sp.issparse(x):
+        tensor = _sparse_features(x)
+    else:
+        tensor = numbers("x", x)
     if tensor.ndim != 2:
         raise InputError(
             f"Field 'x' must have two dimensions [nodes, features], not shape {list(tensor.shape)}."
         )
     if tensor.shape[0] == 0:
         raise InputError("Field 'x' has no rows: the graph is empty.")
-    if tensor.layout != torch.strided:
-        tensor = tensor.to_sparse_csr()
-    if tensor.is_complex():
-        raise InputError("Field 'x' holds complex numbers.")
-    tensor = tensor.detach().to(device="cpu", dtype=torch.float32)
+    if tensor.shape[1] == 0 and tensor.shape[0] > MOST_FEATURES:
+        raise InputError(f"Field 'x' has {tensor.shape[0]} rows of no features.")
+    if tensor.shape[1] > MOST_FEATURES:
+        raise InputError(
+            f"Field 'x' has {tensor.shape[1]} features per node; at most {MOST_FEATURES} are read."
+        )
+    tensor = tensor.to(dtype=torch.float32)
     values = tensor if tensor.layout == torch.strided else tensor.values()
     if not bool(torch.isfinite(values).all()):
         if tensor.layout == torch.strided:
@@ -236,26 +242,85 @@ def _check_features(x: Any) -> Tensor:
     return tensor.contiguous() if tensor.layout == torch.strided else tensor
 
 
+def _scipy_of(x: Tensor) -> Any:
+    """A sparse tensor of torch in scipy's form, its indices unchecked."""
+    if x.ndim != 2:
+        raise InputError(f"Field 'x' must have two dimensions [nodes, features], not shape {list(x.shape)}.")
+    if x.is_complex():
+        raise InputError("Field 'x' holds complex numbers.")
+    shape, x = tuple(x.shape), x.detach().cpu()
+    if x.layout == torch.sparse_csr:
+        return csr_of("x", x.values(), x.col_indices(), x.crow_indices(), shape)
+    if x.layout == torch.sparse_csc:
+        return csr_of("x", x.values(), x.row_indices(), x.ccol_indices(), shape[::-1]).T
+    if x.layout == torch.sparse_coo:
+        row, column = numbers("x", x._indices()).numpy()
+        _check_places("x", row, column, shape)
+        check_room("x", 8 * shape[0])
+        values = numbers("x", x._values())
+        if values.ndim != 1:
+            raise InputError("Sparse field 'x' must hold one number per place.")
+        return sp.coo_array((values.numpy(), (row, column)), shape=shape)
+    raise InputError(f"Field 'x' has the layout {x.layout}; CSR, CSC, COO and dense are understood.")
+
+
+def _check_places(field: str, row: np.ndarray, column: np.ndarray, shape: tuple[int, ...]) -> None:
+    for part, size in ((row, shape[0]), (column, shape[1])):
+        if len(part) and (part.min() < 0 or part.max() >= size):
+            raise InputError(f"Sparse field '{field}' names a place outside its shape {list(shape)}.")
+
+
+def _sparse_features(x: Any) -> Tensor:
+    if np.dtype(x.dtype).kind not in "biuf":
+        raise InputError(
+            "Field 'x' holds complex numbers."
+            if x.dtype.kind == "c"
+            else f"Field 'x' must hold numbers, not {x.dtype}."
+        )
+    if len(x.shape) != 2:
+        raise InputError(f"Field 'x' must have two dimensions [nodes, features], not shape {list(x.shape)}.")
+    if x.format != "csr":
+        _check_foreign("x", x)
+        x = sp.csr_array(x)
+    x = csr_of("x", x.data, x.indices, x.indptr, x.shape)
+    return torch.sparse_csr_tensor(
+        torch.from_numpy(x.indptr.astype(np.int64)),
+        torch.from_numpy(x.indices.astype(np.int64)),
+        torch.from_numpy(x.data.astype(np.float32)),
+        size=x.shape,
+    )
+
+
+def _check_foreign(field: str, matrix: Any) -> None:
+    """Indices of a scipy matrix, before scipy follows them."""
+    if matrix.format in ("csr", "csc"):
+        shape = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+        csr_of(field, matrix.data, matrix.indices, matrix.indptr, shape)
+    elif matrix.format == "coo":
+        _check_places(field, matrix.row, matrix.col, matrix.shape)
+
+
 def _check_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     if hasattr(edges, "coo") and not isinstance(edges, Tensor) and not sp.issparse(edges):
         row, col, _ = edges.coo()  # torch_sparse.SparseTensor
         edges = torch.stack([row, col])
     if sp.issparse(edges):
-        if edges.shape[0] != edges.shape[1]:
+        if len(edges.shape) != 2 or edges.shape[0] != edges.shape[1]:
             raise InputError(f"The adjacency matrix is not square: shape {list(edges.shape)}.")
         if edges.shape[0] != num_nodes:
             raise InputError(f"The adjacency matrix has {edges.shape[0]} rows but 'x' has {num_nodes}.")
+        _check_foreign("edge_index", edges)
         coo = sp.coo_array(edges)
         kept = coo.data != 0
         return coo.row[kept].astype(np.int64), coo.col[kept].astype(np.int64)
-    tensor = torch.as_tensor(edges)
-    if tensor.ndim != 2 or tensor.shape[0] != 2:
+    tensor = numbers("edge_index", edges)
+    if tensor.layout != torch.strided or tensor.ndim != 2 or tensor.shape[0] != 2:
         raise InputError(f"Field 'edge_index' must have shape [2, edges], not {list(tensor.shape)}.")
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+    if tensor.is_floating_point() or tensor.dtype == torch.bool:
         if tensor.numel():
             raise InputError(f"Field 'edge_index' must hold integers, not {tensor.dtype}.")
         tensor = tensor.long()
-    index = tensor.detach().cpu().numpy().astype(np.int64)
+    index = tensor.numpy().astype(np.int64)
     if index.size and (index.min() < 0 or index.max() >= num_nodes):
         wrong = index.min() if index.min() < 0 else index.max()
         raise InputError(f"Field 'edge_index' names node {wrong}, but the graph has {num_nodes} nodes.")
@@ -265,14 +330,14 @@ def _check_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
 def _check_labels(y: Any, num_nodes: int) -> tuple[Tensor, int]:
     if y is None:
         return torch.full((num_nodes,), -1, dtype=torch.int64), 0
-    labels = torch.as_tensor(y).detach().cpu()
-    if labels.ndim == 2 and labels.shape[1] == 1:
+    labels = numbers("y", y)
+    if labels.layout == torch.strided and labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.ndim != 1 or len(labels) != num_nodes:
+    if labels.layout != torch.strided or labels.ndim != 1 or len(labels) != num_nodes:
         raise InputError(f"Field 'y' must have shape [{num_nodes}], not {list(labels.shape)}.")
     if labels.is_floating_point():
         labels = torch.where(labels.isnan(), torch.full_like(labels, -1), labels)
-        if not bool((labels == labels.round()).all()):
+        if not bool(((labels == labels.round()) & (labels.abs() < LARGEST_LABEL)).all()):
             raise InputError("Field 'y' must hold whole numbers 0..C-1 (-1 for unknown).")
     labels = labels.to(torch.int64)
     if bool((labels < -1).any()):
@@ -280,8 +345,9 @@ def _check_labels(y: Any, num_nodes: int) -> tuple[Tensor, int]:
     known = torch.unique(labels[labels >= 0])
     num_classes = len(known)
     if num_classes and int(known[-1]) != num_classes - 1:
-        gap = sorted(set(range(int(known[-1]))) - set(known.tolist()))[0]
+        gap = int((known != torch.arange(num_classes)).nonzero()[0])
         raise InputError(f"Field 'y' must use every label 0..{int(known[-1])}; label {gap} is missing.")
+    check_room("y", 32 * num_nodes * num_classes)  # several tables of probabilities [n, C]
     return labels.contiguous(), num_classes
 
 

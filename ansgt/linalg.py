@@ -1,6 +1,7 @@
 """Normalisations, propagation of dense blocks, row top-k: written once, here."""
 
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +15,29 @@ from ansgt.graph import Graph
 _RIGHT_SIDES = 32
 """Columns that `inverse_rows` solves for at once: few enough to stay in the cache."""
 
-# torch says so once per process, of every CSR tensor; nothing a user of ansgt can act on
-warnings.filterwarnings("ignore", message="Sparse (CSR tensor support is in beta|invariant checks are)")
+with warnings.catch_warnings():  # torch says so once per process, and no user of ansgt can act on it
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0, 1], [0], [1.0])
+
+
+class CSR(NamedTuple):
+    """The arrays of a CSR matrix, as numba kernels take them: row i has the entries indptr[i] to indptr[i + 1] - 1.
+
+    For reading only: numba loses what a parallel loop writes into the arrays of a tuple.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array, dtype: Any = np.float64) -> "CSR":
+        """Row pointers as int64, columns as int32 and entries as `dtype`; copied where the matrix has other types."""
+        return cls(
+            matrix.indptr.astype(np.int64, copy=False),
+            matrix.indices.astype(np.int32, copy=False),
+            matrix.data.astype(dtype, copy=False),
+        )
 
 
 def sym_norm(adj: sp.csr_array, self_loops: bool = True) -> sp.csr_array:
@@ -114,23 +136,21 @@ def inverse_rows(matrix: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     lower, place = sp.csc_array(sp.tril(factors.L, -1)), factors.perm_c  # U = D L^T, by symmetry
     order = np.argsort(place[rows], kind="stable")  # neighbours in the factor share their work
     out = np.empty((len(rows), matrix.shape[0]))
-    columns = (lower.indptr.astype(np.int64), lower.indices.astype(np.int32), lower.data)
-    _solve_for_units(*columns, factors.U.diagonal(), place.astype(np.int64), rows[order], order, out)
+    _solve_for_units(CSR.of(lower.T), factors.U.diagonal(), place.astype(np.int64), rows[order], order, out)
     return out
 
 
 @njit(cache=True, parallel=True)
 def _solve_for_units(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
+    columns: CSR,
     pivots: np.ndarray,
     place: np.ndarray,
     units: np.ndarray,
     target: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Solves L D L^T x = e_u for every u of `units` into out[target]; the CSC arrays are L without its unit diagonal."""
+    """Solves L D L^T x = e_u for every u of `units` into out[target]; `columns` are those of L without its unit diagonal."""
+    indptr, indices, data = columns
     n = len(pivots)
     for block in prange((len(units) + _RIGHT_SIDES - 1) // _RIGHT_SIDES):
         first = block * _RIGHT_SIDES

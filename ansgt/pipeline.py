@@ -1,43 +1,101 @@
-"""The whole in one page: data set -> settings -> learner -> harness -> record.
+"""What happens to a node before the transformer sees it, stage by stage (sections 3.3, 5.1 and 5.2 of the paper).
 
-    graph -> heuristics -> mixture -> sampler -> sequences -> transformer -> significance -> bandit -> mixture ...
+::
 
-The loop at the end is closed in `training/adaptive.py` alone.
+    graph -> heuristics   rows Q_k(i, .): whom 1-hop, 2-hop, PPR and KNN propose to node i
+          -> mixture      psi = sum_k p_k Q_k, with the bandit's probabilities p          (Equ. 4)
+          -> sampler      N nodes for each of S sequences, drawn from psi
+          -> super-nodes  the node's own one and its neighbours in the coarse graph       (section 3.3)
+          -> proximity    Phi_m(i, j) = (D^-1/2 A D^-1/2)^m[i, j] for all pairs of tokens
+          -> sequences    [centre | N nodes | super-nodes | global nodes], ready in batches
+
+The transformer reads the sequences; its attention becomes the reward that moves p. That loop is closed in
+`training/adaptive.py`, and on one page in `examples/algorithm_1.py`.
 """
 
-from pathlib import Path
-from typing import Any
+import copy
+from dataclasses import dataclass
 
-from ansgt.config import RunConfig, build_config
-from ansgt.datasets import Dataset, load
-from ansgt.storage import default_cache_dir
-from ansgt.training import model_defaults, resolve_device, run, section_defaults
+import torch
+from torch import Tensor
 
+from ansgt.coarsening import fit_coarsener
+from ansgt.device import working_dtype
+from ansgt.graph import Graph
+from ansgt.heuristics import fit_heuristics
+from ansgt.sampling import Mixture, NodeSampler, SampledNodes
+from ansgt.sequences import BuilderOptions, Proximity, SequenceBuilder, SequenceLayout, SequenceSettings
+from ansgt.storage import DiskCache
 
-def prepare_run(
-    dataset: str,
-    model: str = "ansgt",
-    *,
-    root: Path | str = "data",
-    split: str | None = None,
-    cache_dir: Path | str | None = None,
-    allow_changed: bool = False,
-    download: bool = False,
-    device: str = "auto",
-    **options: Any,
-) -> tuple[Dataset, RunConfig]:
-    """Loads the data set and resolves every setting; `options` are those of `build_config`."""
-    defaults: dict[str, Any] = {
-        "model_defaults": model_defaults(model),
-        "section_defaults": section_defaults(model),
-    }
-    data = load(dataset, root, cache_dir=cache_dir, allow_changed=allow_changed, download=download)
-    chosen = split or data.default_split
-    return data, build_config(data.name, model, chosen, device=resolve_device(device), **defaults, **options)
+INFERENCE_ROUND = 1 << 30
+"""Sequences for prediction are drawn in a round that training never reaches: they are fresh (section 5.3)."""
 
 
-def train(dataset: str, model: str = "ansgt", *, run_dir: Path | str, **options: Any) -> dict[str, Any]:
-    """Trains a model on a data set and returns the summary that `ansgt train` prints."""
-    cache_dir = options.get("cache_dir") or default_cache_dir()
-    data, config = prepare_run(dataset, model, **options)
-    return run(config, data, run_dir, cache_dir=cache_dir)
+@dataclass(frozen=True)
+class Drawn:
+    """The sequences of some centres: what was sampled (for the reward), and the tables that give batches of them."""
+
+    sampled: SampledNodes
+    sequences: SequenceBuilder
+
+
+class SequencePipeline:
+    """From a graph to the sequences of any of its nodes.
+
+    Args:
+        graph: the graph, with the features that the heuristics compare.
+        settings: of every stage.
+        seed: of all draws: a draw depends on (seed, round, centre, sequence) and p alone.
+        device: where the tables lie.
+        cache: for heuristics and the coarse graph's spectrum.
+        features: what the transformer sees of a node, where that is more than what the heuristics see.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        settings: SequenceSettings,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+        cache: DiskCache | None = None,
+        features: Tensor | None = None,
+    ) -> None:
+        self.settings, self.seed, self.device = settings, seed, torch.device(device)
+        self.cache = DiskCache(None) if cache is None else cache
+        seen = graph if features is None else graph.with_features(features)
+        self.heuristics = fit_heuristics(settings, graph, self.cache)
+        self.mixture = Mixture.from_heuristics(self.heuristics, graph.num_nodes).to(self.device)
+        self.sampler = self._sampler(settings.num_augmentations)
+        self.inference_sampler = self._sampler(settings.num_inference or settings.num_augmentations)
+        self.coarse = fit_coarsener(settings, seen, seed, self.cache)
+        self.proximity = Proximity(settings.num_proximity, dtype=working_dtype(self.device, settings.amp))
+        self.proximity.fit(graph, self.coarse, self.device)
+        self._sequences = self._builder(seen)
+
+    def draw(self, nodes: Tensor, p: Tensor, round: int, into: SequenceBuilder | None = None) -> Drawn:
+        """Draws S sequences for each of `nodes` with the heuristics' probabilities `p`.
+
+        Args:
+            round: which draw; `INFERENCE_ROUND` gives `num_inference` sequences.
+            into: tables to write to in place (a captured CUDA graph goes on reading them); by default new ones.
+        """
+        sampler = self.inference_sampler if round == INFERENCE_ROUND else self.sampler
+        sampled = sampler.draw(nodes, p, round)
+        tables = (self.tables() if into is None else into).resample(sampled, round)
+        return Drawn(sampled, tables)
+
+    def tables(self) -> SequenceBuilder:
+        """Tables of one's own for drawn sequences; features and proximities are shared."""
+        return copy.copy(self._sequences)
+
+    def _sampler(self, num_sequences: int) -> NodeSampler:
+        num_sampled, mode = self.settings.num_sampled, self.settings.mode
+        return NodeSampler(
+            self.mixture, num_sampled=num_sampled, num_sequences=num_sequences, mode=mode, seed=self.seed
+        )
+
+    def _builder(self, graph: Graph) -> SequenceBuilder:
+        chosen = self.settings
+        layout = SequenceLayout(chosen.num_sampled, chosen.num_supernodes, chosen.num_global)
+        options = BuilderOptions(self.seed, chosen.multiplicity_bias)
+        return SequenceBuilder(graph, layout, self.proximity, self.coarse, options)

@@ -3,32 +3,40 @@
 ::
 
     @dataclass(frozen=True)
-    class Settings:
+    class Settings(ModelSettings):
         hidden_channels: Count = 128
         dropout: Rate = 0.5
-        kernel: Literal["auto", "plain"] = "auto"
-        clip_norm: Positive | None = None
+        norm: Literal["none", "batch"] = "none"
+        limit: Count | None = None
 
 `fitted(Settings, {"dropout": 2})` raises `InputError`: "Setting dropout must be in [0, 1), not 2."
 """
 
 import dataclasses
 import math
+import numbers
+import reprlib
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ansgt.errors import InputError, unknown_name
 
 T = TypeVar("T")
 LONGEST = 80
 """Characters of a wrong value that an error shows."""
+NARROW = 1000
+"""A range up to this wide is shown whole in an error; of a wider one the error names the end that was missed."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`; an open end does not belong to it."""
+    """Finite numbers from `low` to `high`; an open end does not belong to the range.
+
+    >>> 0.5 in Range(0, 1), float("nan") in Range(0, 1), float("inf") in Range(0)
+    (True, False, False)
+    """
 
     low: float = -math.inf
     high: float = math.inf
@@ -38,14 +46,26 @@ class Range:
     def __contains__(self, value: float) -> bool:
         above = value > self.low if self.open_low else value >= self.low
         below = value < self.high if self.open_high else value <= self.high
-        return above and below and math.isfinite(value)
+        return above and below and value not in (math.inf, -math.inf)
 
-    def __str__(self) -> str:
-        if self.high == math.inf:
-            bound = f"greater than {self.low:g}" if self.open_low else f"at least {self.low:g}"
-            return bound if self.low > -math.inf else "finite"
-        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
-        return f"in {left}{self.low:g}, {self.high:g}{right}"
+    def wanted(self, value: float) -> str:
+        """What an error asks for in place of `value`.
+
+        >>> Range(0, 1).wanted(3), Range(1, 2**31).wanted(0), Range(1, 2**31).wanted(10**10)
+        ('in [0, 1]', 'at least 1', 'at most 2147483648')
+        """
+        if self.high - self.low <= NARROW:
+            left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+            return f"in {left}{_number(self.low)}, {_number(self.high)}{right}"
+        if value <= self.low and self.low > -math.inf:
+            return f"{'greater than' if self.open_low else 'at least'} {_number(self.low)}"
+        if value >= self.high and self.high < math.inf:
+            return f"{'less than' if self.open_high else 'at most'} {_number(self.high)}"
+        return "finite"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:g}"
 
 
 Count = Annotated[int, Range(1, 2**31)]
@@ -59,8 +79,69 @@ Positive = Annotated[float, Range(0, open_low=True)]
 NonNegative = Annotated[float, Range(0)]
 Share = Annotated[float, Range(0, 1)]
 Rate = Annotated[float, Range(0, 1, open_high=True)]
-"""A share that must leave something: of a dropout, of a moving average."""
+"""A share below 1: the rate of a dropout, of a moving average."""
 Fraction = Annotated[float, Range(0, 1, open_low=True)]
+"""A share above 0."""
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Base of the settings of a model."""
+
+    sections: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Values of `optim`, `train` and `data` that the model prefers to their general defaults."""
+
+
+@dataclass(frozen=True)
+class OptimSettings:
+    """The optimizer and its schedule; the defaults are those of most full-batch baselines."""
+
+    name: Literal["adam", "adamw"] = "adam"
+    lr: NonNegative = 0.01
+    """Peak learning rate."""
+    weight_decay: NonNegative = 5e-4
+    beta1: Rate = 0.9
+    beta2: Rate = 0.999
+    eps: NonNegative = 1e-8
+    warmup_epochs: Size = 0
+    """Epochs of linear warm-up from 0 to `lr` (section 6.1: 100)."""
+    end_lr: NonNegative | None = None
+    """Learning rate that a linear decay reaches at the last epoch (section 6.1: 1e-9); None keeps `lr` constant."""
+    clip_norm: Positive | None = None
+    """Gradients are scaled down to this norm; None leaves them alone."""
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """How long to train, and how the kept epoch is chosen: on validation alone."""
+
+    epochs: Count = 1000
+    patience: Size | None = 200
+    """Stop after this many epochs without a better validation score; None never stops early."""
+    eval_every: Count = 1
+    """Epochs between two evaluations of the validation part."""
+    select: Literal["accuracy", "loss"] = "accuracy"
+    """Validation score that picks the epoch: accuracy (ties: lower loss) or loss."""
+    num_models: Count = 1
+    """Models trained per split, from different seeds, each kept at its own best epoch; they predict by their mean."""
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """What is done to the data before any model sees it."""
+
+    normalize_features: Literal["row", "scaled", "none"] = "row"
+    """row: every feature row divided by its sum; scaled: the same times the mean sum, so that numbers keep their size;
+    none: as published."""
+    size_columns: bool = False
+    """Appends columns that say how many features of a node are not zero."""
+
+
+def check_multiple(settings: Any, whole: str, part: str) -> None:
+    """Refuses settings of which `whole` is no multiple of `part`; for a `__post_init__`."""
+    value, divisor = getattr(settings, whole), getattr(settings, part)
+    if value % divisor:
+        raise InputError(f"Setting {whole} must be a multiple of {part}={divisor}, not {value}.")
 
 
 def hints(settings: type) -> dict[str, Any]:
@@ -69,96 +150,178 @@ def hints(settings: type) -> dict[str, Any]:
     return {field.name: found[field.name] for field in dataclasses.fields(settings)}
 
 
-def defaults(settings: type) -> dict[str, Any]:
-    """Every setting of a dataclass with its default."""
-    return dataclasses.asdict(settings())
+def values_of(settings: Any) -> dict[str, Any]:
+    """Every setting of a dataclass instance by its name; the values themselves, not copies."""
+    return {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
 
 
 def fitted(settings: type[T], values: Mapping[str, Any], section: str = "") -> T:
-    """The dataclass with `values` in place of its defaults, every one checked against its annotation."""
+    """The dataclass with `values` in place of its defaults, every one checked against its annotation.
+
+    >>> fitted(TrainSettings, {"epochs": 3.0}).epochs
+    3
+    """
+    chosen = fit_values(settings, values, section)
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        absent = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if absent and field.name not in chosen:
+            raise InputError(f"Setting {_full(section, field.name)} is missing.")
+    return settings(**chosen)
+
+
+def fit_values(settings: type, values: Mapping[str, Any], section: str = "") -> dict[str, Any]:
+    """Some settings of a dataclass, every one checked against its annotation."""
+    if not isinstance(values, Mapping):
+        raise InputError(f"Section {section} must be a mapping of settings, not {shown(values)}.")
     known = hints(settings)
     for name in values:
         if name not in known:
-            raise unknown_name(f"{section} setting".strip(), name, known)
-    prefix = f"{section}." if section else ""
-    return settings(**{name: fit_value(prefix + name, known[name], value) for name, value in values.items()})
+            raise unknown_name(f"{section} setting".strip(), brief(name), known)
+    return {name: fit_value(_full(section, name), known[name], value) for name, value in values.items()}
+
+
+def _full(section: str, name: str) -> str:
+    return f"{section}.{name}" if section else name
 
 
 def fit_value(name: str, kind: Any, value: Any) -> Any:
-    """A value as its annotation wants it (3 where a float is wanted becomes 3.0), or one sentence.
+    """A value as its annotation wants it: 3 where a float is wanted becomes 3.0.
+
+    Args:
+        name: of the setting, for the error.
+        kind: the annotation: a plain type, `Annotated` with a `Range`, `Literal`, a union, a list or tuple of one kind,
+            a dataclass, or a class or runtime-checkable protocol whose instances fit.
+        value: what was given, from a file, the command line or Python.
+
+    Raises:
+        InputError: the value does not fit.
 
     >>> fit_value("lr", Positive, 1)
     1.0
     >>> fit_value("patience", Count | None, None) is None
     True
     """
+    try:
+        return _fit(name, kind, value)
+    except _Misfit as misfit:
+        raise InputError(str(misfit)) from None
+
+
+class _Misfit(InputError):
+    """A value that does not fit, and what was wanted in its place: a union asks for all that it takes."""
+
+    def __init__(self, name: str, wanted: str, value: Any) -> None:
+        super().__init__(f"Setting {name} must be {wanted}, not {shown(value)}.")
+        self.wanted = wanted
+
+
+def _fit(name: str, kind: Any, value: Any) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        value = fit_value(name, arguments[0], value)
+        fit = _fit(name, arguments[0], value)
         for bound in arguments[1:]:
-            if value not in bound:
-                raise InputError(f"Setting {name} must be {bound}, not {shown(value)}.")
-        return value
+            if fit not in bound:
+                raise _Misfit(name, bound.wanted(fit), value)
+        return fit
     if origin in (Union, types.UnionType):
         return _fit_union(name, arguments, value)
+    if value is None and kind is not Any:
+        raise InputError(f"Setting {name} must not be null (None).")
     if origin is Literal:
-        if value not in arguments:
-            raise InputError(
-                f"Setting {name} must be one of {', '.join(map(str, arguments))}, not {shown(value)}."
-            )
+        if not any(type(value) is type(choice) and value == choice for choice in arguments):
+            raise _Misfit(name, f"one of {', '.join(map(str, arguments))}", value)
         return value
     if origin in (list, tuple):
         values = list(value) if isinstance(value, list | tuple) else [value]
-        return origin(fit_value(f"{name}[{at}]", arguments[0], one) for at, one in enumerate(values))
-    return _fit_plain(name, kind, value)
+        return origin(_fit(f"{name}[{at}]", arguments[0], one) for at, one in enumerate(values))
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
+        return fitted(kind, value, name)
+    return _fit_plain(name, origin or kind, value)
 
 
 def _fit_union(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
-    if value is None:
-        if type(None) in kinds:
-            return None
-        raise InputError(f"Setting {name} must not be null.")
-    problems = []
+    if value is None and type(None) in kinds:
+        return None
+    wanted = []
     for kind in (kind for kind in kinds if kind is not type(None)):
         try:
-            return fit_value(name, kind, value)
-        except InputError as error:
-            problems.append(error)
-    raise problems[0]
+            return _fit(name, kind, value)
+        except _Misfit as misfit:
+            wanted.append(misfit.wanted)
+    raise _Misfit(name, " or ".join(wanted), value)
 
 
 def _fit_plain(name: str, kind: Any, value: Any) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is bool:
-        wanted, fits = "true or false", isinstance(value, bool)
-    elif kind is int:
-        wanted, fits = "a whole number", is_number and math.isfinite(value) and value == int(value)
-    elif kind is float:
-        wanted, fits = "a number", _is_float(value)
-    elif kind is str:
-        wanted, fits = "text", isinstance(value, str)
-    else:
+    if kind is Any:
         return value
-    if not fits:
-        raise InputError(f"Setting {name} must be {wanted}, not {shown(value)}.")
-    return kind(value)
+    wanted, fit = {
+        bool: ("true or false", _as_bool),
+        int: ("a whole number", _as_int),
+        float: ("a number", _as_float),
+        str: ("text", _as_text),
+        type: ("a class", lambda given: given if isinstance(given, type) else None),
+    }.get(kind, (f"of type {kind.__name__}", lambda given: _as_object(kind, given)))
+    found = fit(value)
+    if found is None:
+        raise _Misfit(name, wanted, value)
+    return found
 
 
-def _is_float(value: Any) -> bool:
-    """Whether `float(value)` is meant: YAML reads 1e-3 as text."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return False
+def _as_object(kind: type, value: Any) -> Any:
+    """An instance, not a class: a class has the methods of a protocol, too."""
+    return value if isinstance(value, kind) and not isinstance(value, type) else None
+
+
+def _as_bool(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _as_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _as_int(value: Any) -> int | None:
+    """3, 3.0 and whole NumPy numbers; no truth value."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    number = _as_float(value) if isinstance(value, numbers.Real) else None
+    if number is None or math.isinf(number):
+        return None
+    return int(number) if number == int(number) else None
+
+
+def _as_float(value: Any) -> float | None:
+    """Numbers but NaN, also as text: YAML reads 1e-3 as text."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real | str):
+        return None
     try:
-        float(value)
+        found = float(value)
     except (ValueError, OverflowError):
-        return False
-    return True
+        return None
+    return None if math.isnan(found) else found
+
+
+_repr = reprlib.Repr()
+_repr.maxstring = _repr.maxother = LONGEST
+_repr.maxlevel = 2
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it, cut where it is long."""
+    """A value as an error shows it: on one line, cut where it is long.
+
+    >>> shown("x" * 1000)[-5:]
+    "xxxx'"
+    """
     try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # an integer of five thousand digits has no decimal form
-        text = f"a {type(value).__name__}"
+        text = _repr.repr(value)
+    except ValueError:  # an integer of five thousand digits has no decimal form
+        text = f"a value of type {type(value).__name__}"
+    return brief(" ".join(text.split()))
+
+
+def brief(name: object) -> str:
+    """A name for an error, cut where it is long; a file may give anything as a name."""
+    text = name if isinstance(name, str) else shown(name)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

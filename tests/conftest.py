@@ -34,3 +34,24 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
+
+
+TINY = {
+    "num_layers": 1,
+    "hidden_channels": 16,
+    "num_heads": 2,
+    "num_augmentations": 2,
+    "epochs": 6,
+    "update_period": 2,
+}
+"""Settings of the smallest ANS-GT that updates its bandit."""
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a real, small ANS-GT run of two splits; for reading alone."""
+    from ansgt.runs.prepare import train
+
+    folder = tmp_path_factory.mktemp("run") / "newman"
+    train("newman", run_dir=folder, device="cpu", num_splits=2, overrides=TINY)
+    return folder

@@ -1,4 +1,4 @@
-"""Graph and Split: exact values on tiny graphs, and every check of DESIGN.md section 8."""
+"""Graph and Split: exact values on tiny graphs, and every check of what is given."""
 
 import numpy as np
 import pytest

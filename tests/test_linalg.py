@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import torch
 
 from ansgt.linalg import (
+    CSR,
     inverse_rows,
     positive_csr,
     row_norm,
@@ -83,3 +84,16 @@ def test_positive_csr_equals_masking(shape: tuple[int, int]) -> None:
     np.testing.assert_array_equal(out.toarray(), np.where(dense > 0, dense, 0))
     assert out.nnz == (dense > 0).sum()
     assert out.has_sorted_indices
+
+
+def test_csr_arrays_have_the_types_of_the_kernels_and_are_copied_only_where_they_must() -> None:
+    matrix = sp.csr_array(np.array([[0.0, 2.0], [3.0, 0.0]]))
+    arrays = CSR.of(matrix)
+    assert [a.dtype for a in arrays] == [np.int64, np.int32, np.float64]
+    assert (arrays.indptr.tolist(), arrays.indices.tolist(), arrays.data.tolist()) == (
+        [0, 1, 2],
+        [1, 0],
+        [2, 3],
+    )
+    assert arrays.data is matrix.data
+    assert CSR.of(matrix, dtype=np.float32).data.dtype == np.float32

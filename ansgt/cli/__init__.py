@@ -1,11 +1,16 @@
 """The command line: `ansgt VERB`, one file a verb. Verbs are imported when they are asked for."""
 
+import ctypes
 import importlib
+import io
+import os
 import sys
 
 import typer
 
-from ansgt.cli.process import keep_freed_memory, wait_quietly
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+LARGEST = {M_MMAP_THRESHOLD: 2**25, M_TRIM_THRESHOLD: 2**31 - 1}
+"""The most that glibc accepts."""
 
 VERBS = {
     "datasets": "list the known data sets",
@@ -48,8 +53,45 @@ def _placeholder() -> None:
     """Only listed in `ansgt --help`; `main` loads the real verb before it is called."""
 
 
+def wait_quietly() -> None:
+    """Threads that wait by spinning make a small step a hundred times slower when another process uses the same cores."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def print_anything() -> None:
+    """A name that the terminal's encoding lacks is printed with escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def keep_freed_memory() -> bool:
+    """Tensors of some megabytes are given back to the system and asked for again every step, a page fault for every
+    4 KiB. With these thresholds the process keeps them. Whoever sets glibc's variables
+    knows better; without glibc nothing happens.
+
+    Returns:
+        Whether it was done.
+    """
+    if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return False
+    return all(mallopt(name, value) for name, value in LARGEST.items())
+
+
 def main() -> None:
     wait_quietly()
+    print_anything()
     keep_freed_memory()
     asked = [argument for argument in sys.argv[1:] if not argument.startswith("-")][:1]
-    build_app(asked)()
+    try:
+        build_app(asked)()
+    except OSError as error:  # outside every verb: while help is printed
+        from ansgt.cli.common import discard_stdout, fail, refusal
+
+        discard_stdout()
+        fail(refusal(error) or str(error))
+        sys.exit(1)

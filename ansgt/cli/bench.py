@@ -1,20 +1,20 @@
-"""`ansgt bench NAME`: one benchmark a name, each in its own file under `ansgt/benchmarks/`."""
+"""`ansgt bench NAME`: one benchmark a name, each in its own file under `ansgt/bench/`."""
 
 import importlib
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from ansgt.cli.common import verb
+from ansgt.cli.common import plain, say, verb
 
 BENCHES: dict[str, str] = {
-    "heuristics": "ansgt.benchmarks.heuristics",
-    "sampling": "ansgt.benchmarks.sampling",
-    "proximity": "ansgt.benchmarks.proximity",
-    "coarsening": "ansgt.benchmarks.coarsening",
-    "epoch": "ansgt.benchmarks.epoch",
+    "heuristics": "ansgt.bench.heuristics",
+    "sampling": "ansgt.bench.sampling",
+    "proximity": "ansgt.bench.proximity",
+    "coarsening": "ansgt.bench.coarsening",
+    "epoch": "ansgt.bench.epoch",
 }
 """Name -> module with a function `bench(..., as_json: JsonFlag = False) -> {"name", "rows", "ratios"}`."""
 
@@ -30,7 +30,6 @@ def register(app: typer.Typer) -> None:
 
 def render(result: dict[str, Any]) -> None:
     """Rows as a table (columns: the union of their keys; turned when there are many), then the ratios to the peers."""
-    console = Console()
     rows = result["rows"]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     title = f"bench {result['name']}"
@@ -42,12 +41,12 @@ def render(result: dict[str, Any]) -> None:
         table = Table(*columns, title=title)
         for row in rows:
             table.add_row(*(_cell(row.get(column)) for column in columns))
-    console.print(table)
+    say(table)
     for name, value in result["ratios"].items():
-        console.print(f"{name}: {_cell(value)}")
+        say(f"{name}: {_cell(value)}")
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Text:
     if value is None:
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return plain("-")
+    return plain(f"{value:.4g}" if isinstance(value, float) else str(value))

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, err, verb
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, err, plain, say, verb
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +50,7 @@ def coarsen(
         cache=cache,
     )
     graph = load_graph(dataset, root=root, cache_dir=cache_dir)
-    with err.status(f"coarsening {dataset}"):
+    with err.status(plain(f"coarsening {dataset}")):
         warm_up(coarsener)
         coarse = coarsener.fit(graph)
     if output is not None:
@@ -95,7 +94,7 @@ def save(path: Path, coarse: Any) -> None:
 
 
 def render(result: dict[str, Any]) -> None:
-    table = Table("", "", title=f"{result['dataset']} by {result['method']}", show_header=False)
+    table = Table("", "", title=plain(f"{result['dataset']} by {result['method']}"), show_header=False)
     shape = f"{result['num_supernodes']:,} of {result['num_nodes']:,} nodes"
     table.add_row("super-nodes", f"{shape} (rate {result['rate_reached']:.4f}, asked {result['rate']:.4f})")
     table.add_row("components", f"{result['num_components']:,}")
@@ -111,5 +110,5 @@ def render(result: dict[str, Any]) -> None:
     phases = ", ".join(f"{k} {v:.3f}" for k, v in result["seconds_by_phase"].items() if k != "total")
     table.add_row("seconds", f"{result['seconds']:.3f} ({phases})")
     if result["reason"]:
-        table.add_row("target not met", result["reason"])
-    Console().print(table)
+        table.add_row("target not met", plain(result["reason"]))
+    say(table)

@@ -1,23 +1,28 @@
 """What every verb shares: options, the JSON contract, and errors that are one sentence long."""
 
 import contextlib
+import errno
 import functools
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 
-from ansgt.errors import InputError
+from ansgt.errors import BrokenRunError, InputError
 
 err = Console(stderr=True, highlight=False)
 """Logs and progress bars go here: stdout belongs to the result."""
+DISK = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
+"""Errors of the system that deserve better words than its own."""
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")]
 RootOption = Annotated[
@@ -34,7 +39,8 @@ def verb(render: Render) -> Callable[[Callable[..., dict[str, Any]]], Callable[.
     """Turns a function that returns a JSON-able dict into a command.
 
     The function's own prints go to stderr; its result is printed once, as JSON (`--json`) or by `render`.
-    Bad input ends with one sentence and exit code 2, anything else with a traceback and exit code 1.
+    Bad input ends with one sentence and exit code 2; an interrupt, and what the system refuses (a full disk), with one and
+    exit code 1; anything else with a traceback and exit code 1. A reader who closes stdout early hears no more of it.
     """
 
     def decorate(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
@@ -43,10 +49,11 @@ def verb(render: Render) -> Callable[[Callable[..., dict[str, Any]]], Callable[.
             as_json = bool(kwargs.get("as_json", False))
             with contextlib.redirect_stdout(sys.stderr), _one_line_warnings():
                 result = _run(functools.partial(function, *args, **kwargs))
-            if as_json:
-                print(json.dumps(jsonable(result)))
-            else:
-                render(result)
+            with _readers_may_leave():
+                if as_json:
+                    print(json.dumps(jsonable(result)))
+                else:
+                    render(result)
 
         return command
 
@@ -57,17 +64,84 @@ def _run(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return work()
     except InputError as error:
-        err.print(f"[bold red]error:[/] {_escape(str(error))}", soft_wrap=True)
+        fail(str(error))
         raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        err.print("[bold yellow]interrupted[/]: what was finished is saved; --resume goes on from there.")
+    except KeyboardInterrupt as interrupt:
+        tell(str(interrupt) or "what was finished is saved.", "interrupted:", "bold yellow")
         raise typer.Exit(1) from None
     except typer.Exit:
         raise
-    except Exception:
-        if not os.environ.get("ANSGT_QUIET_TRACEBACK"):
+    except BrokenRunError as error:
+        fail(str(error))
+        raise typer.Exit(1) from None
+    except Exception as error:
+        refused = refusal(error)
+        if refused is not None:
+            fail(refused)
+        elif not os.environ.get("ANSGT_QUIET_TRACEBACK"):
             traceback.print_exc(file=sys.stderr)
         raise typer.Exit(1) from None
+
+
+def refusal(error: BaseException) -> str | None:
+    """One sentence for what the operating system refused; None for any other error."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None:  # libraries that write by themselves put the system's number into their words
+        found = re.search(r"os error (\d+)|No space left on device", str(error))
+        if found is None:
+            return None
+        number = int(found[1] or errno.ENOSPC)
+    words = DISK.get(number) or os.strerror(number)
+    name = getattr(error, "filename", None)
+    where = f" ({os.fsdecode(name)})" if isinstance(name, str | bytes) else ""
+    advice = " Make room and try again; a run goes on with --resume." if number in DISK else ""
+    return f"The system refused to go on: {words}{where}.{advice}"
+
+
+@contextlib.contextmanager
+def _readers_may_leave() -> Iterator[None]:
+    """Ends with exit code 1, and without a word, where nobody reads stdout any more; with a sentence where it is full."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        discard_stdout()
+        raise typer.Exit(1) from None
+    except OSError as error:
+        discard_stdout()
+        fail(f"The result cannot be printed: {DISK.get(error.errno or 0) or error.strerror}.")
+        raise typer.Exit(1) from None
+
+
+def discard_stdout() -> None:
+    """What still waits to be printed goes nowhere: Python flushes stdout once more at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def plain(text: object, style: str = "") -> Text:
+    """Text for a terminal as it is: rich reads no markup in it, and no names of emoji."""
+    return Text(str(text), style=style)
+
+
+def say(what: RenderableType, style: str = "") -> None:
+    """Prints a part of the result on stdout; a string as it is."""
+    console = Console(highlight=False)
+    if isinstance(what, str):
+        console.print(plain(what, style), soft_wrap=True)
+    else:
+        console.print(what)
+
+
+def tell(text: str, head: str = "", style: str = "") -> None:
+    """Prints a line on stderr, its first words in a style."""
+    parts = [(head, style), " ", text] if head else [text]
+    err.print(Text.assemble(*parts), soft_wrap=True)
+
+
+def fail(sentence: str) -> None:
+    tell(sentence, "error:", "bold red")
 
 
 @contextlib.contextmanager
@@ -77,15 +151,11 @@ def _one_line_warnings() -> Any:
             "Sparse "
         )  # torch's beta notices
         if ours:
-            err.print(f"[yellow]warning:[/] {_escape(str(message))}", soft_wrap=True)
+            tell(str(message), "warning:", "yellow")
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]
         yield
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")
 
 
 def jsonable(value: Any) -> Any:

@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, err, verb
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, plain, say, tell, verb
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +25,7 @@ def compare(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
     workers: Annotated[
-        int | None, typer.Option(help="Cells trained at a time (default: one a CPU core; one on CUDA).")
+        int | None, typer.Option(help="Cells trained at a time (default: one per CPU core; one on CUDA).")
     ] = None,
     override: Annotated[
         list[str] | None,
@@ -39,8 +38,9 @@ def compare(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Train several models on several data sets with the same splits, and compare them."""
-    from ansgt.comparison import Comparison, write_comparison
     from ansgt.errors import unknown_name
+    from ansgt.report.comparison import write_comparison
+    from ansgt.runs.comparison import Comparison
 
     if reference is not None and reference not in _names(models):
         raise unknown_name("reference", reference, _names(models))
@@ -57,7 +57,7 @@ def compare(
         overrides=tuple(override or ()),
         cache_dir=cache_dir,
     )
-    cells = plan.run(lambda cell, done, total: err.print(_line(cell.as_dict(), done, total)))
+    cells = plan.run(lambda cell, done, total: tell(_line(cell.as_dict(), done, total)))
     return write_comparison(cells, split, run_dir, reference)
 
 
@@ -68,33 +68,31 @@ def _names(text: str) -> tuple[str, ...]:
 def _line(cell: dict[str, Any], done: int, total: int) -> str:
     what = f"{done}/{total} {cell['model']} on {cell['dataset']}"
     if cell["error"]:
-        return f"{what}: failed, {cell['error']}".replace("[", r"\[")
+        return f"{what}: failed, {cell['error']}"
     return f"{what}: {100 * cell['mean']:.2f} ± {100 * cell['std']:.2f}, {cell['seconds']:.0f} s"
 
 
 def render(result: dict[str, Any]) -> None:
-    console = Console(highlight=False)
     datasets = list(dict.fromkeys(cell["dataset"] for cell in result["cells"]))
     at = {(cell["model"], cell["dataset"]): cell for cell in result["cells"]}
     gaps = {(d["model"], d["dataset"]): d for d in result["differences"]}
-    table = Table("model", *datasets, title=f"test accuracy, split {result['split']}")
+    heads = [Column(plain(name)) for name in ("model", *datasets)]
+    table = Table(*heads, title=plain(f"test accuracy, split {result['split']}"))
     for model in dict.fromkeys(cell["model"] for cell in result["cells"]):
-        table.add_row(model, *(_words(at[model, d], gaps.get((model, d))) for d in datasets))
-    console.print(table)
-    console.print(
-        f"in brackets: paired difference against {result['reference']}; * p < 0.05 after Holm's correction"
-    )
-    several = [c for c in result["cells"] if c["restarts"] > 1]
+        table.add_row(plain(model), *(_formatted(at[model, d], gaps.get((model, d))) for d in datasets))
+    say(table)
+    say(f"in brackets: paired difference against {result['reference']}; * p < 0.05 after Holm's correction")
+    several = [c for c in result["cells"] if c["num_models"] > 1]
     if several:
-        named = ", ".join(f"{c['model']} on {c['dataset']} {c['restarts']}" for c in several)
-        console.print(f"models a split where there are several (setting train.restarts): {named}")
+        named = ", ".join(f"{c['model']} on {c['dataset']} {c['num_models']}" for c in several)
+        say(f"models per split where there are several (setting train.num_models): {named}")
     for cell in result["cells"]:
         if cell["error"]:
-            console.print(f"{cell['model']} on {cell['dataset']} failed: {cell['error']}", markup=False)
-    console.print(f"{result['seconds']:.0f} s of training; tables and picture in {result['run_dir']}")
+            say(f"{cell['model']} on {cell['dataset']} failed: {cell['error']}")
+    say(f"{result['seconds']:.0f} s of training; tables and picture in {result['run_dir']}")
 
 
-def _words(cell: dict[str, Any], gap: dict[str, Any] | None) -> str:
+def _formatted(cell: dict[str, Any], gap: dict[str, Any] | None) -> str:
     if cell["error"]:
         return "failed"
     text = f"{100 * cell['mean']:.2f} ± {100 * cell['std']:.2f}"

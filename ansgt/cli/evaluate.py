@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, verb
-from ansgt.cli.train import words
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
+from ansgt.cli.train import percent
 
 RunArgument = Annotated[Path, typer.Argument(help="A run directory that `ansgt train` wrote.")]
 
@@ -24,14 +23,15 @@ def evaluate(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Load every split's best weights, predict anew, and compare with what the record says."""
-    from ansgt.training.evaluate import evaluate_run
+    from ansgt.runs.reopen import FinishedRun, evaluate_run
 
-    return evaluate_run(run_dir, root=root, device=device, cache_dir=cache_dir)
+    return evaluate_run(FinishedRun.open(run_dir, root=root, device=device, cache_dir=cache_dir))
 
 
 def render(result: dict[str, Any]) -> None:
-    console = Console(highlight=False)
-    console.print(f"{result['model']} on {result['dataset']}, split {result['split']}")
-    console.print(f"test accuracy {words(result['test_accuracy'])}", style="bold")
-    agree = "equal to" if result["matches_record"] else "[bold red]different from[/]"
-    console.print(f"predictions are {agree} those in the record")
+    say(f"{result['model']} on {result['dataset']}, split {result['split']}")
+    say(f"test accuracy {percent(result['test_accuracy'])}", style="bold")
+    if result["matches_record"]:
+        say("predictions are equal to those in the record")
+    else:
+        say("predictions are different from those in the record", style="bold red")

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, verb
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
 from ansgt.cli.evaluate import RunArgument
 
 
@@ -27,22 +26,24 @@ def explain(
 ) -> dict[str, Any]:
     """Explain one node's prediction by what its sequences attended to."""
     from ansgt.errors import InputError
-    from ansgt.report.explanation import explain_node
-    from ansgt.training.evaluate import load_learner, load_run
+    from ansgt.runs.reopen import FinishedRun
 
     if picture is not None and picture.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"--picture must end in .png, .pdf or .svg, not {picture.name!r}.")
-    folder, config, dataset = load_run(run_dir, root=root, device=device, cache_dir=cache_dir)
-    learner, _ = load_learner(folder, config, dataset, split, cache_dir)
-    explanation = explain_node(learner, dataset.graph, node, top)
+    run = FinishedRun.open(run_dir, root=root, device=device, cache_dir=cache_dir)
+    explanation = run.trained(split).explain(node, top)
     if picture is not None:
         explanation.plot(picture)
-    result = {"run_dir": str(run_dir), "dataset": config.dataset, "split": split, "text": str(explanation)}
+    result = {
+        "run_dir": str(run_dir),
+        "dataset": run.config.dataset,
+        "split": split,
+        "text": str(explanation),
+    }
     return result | explanation.as_dict() | {"picture": None if picture is None else str(picture)}
 
 
 def render(result: dict[str, Any]) -> None:
-    console = Console(highlight=False)
-    console.print(result["text"], soft_wrap=True, markup=False)
+    say(result["text"])
     if result["picture"]:
-        console.print(f"\npicture in {result['picture']}", soft_wrap=True)
+        say(f"\npicture in {result['picture']}")

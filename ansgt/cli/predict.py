@@ -1,13 +1,15 @@
 """`ansgt predict RUN`: per-node class probabilities of one of the run's splits, as CSV or NPZ."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, verb
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
 from ansgt.cli.evaluate import RunArgument
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def register(app: typer.Typer) -> None:
@@ -32,45 +34,55 @@ def predict(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Write the class probabilities of every node, of the run's own graph or of another one."""
-    from ansgt.errors import InputError
-    from ansgt.report.predictions import write_predictions
-    from ansgt.training import open_run
+    import torch
 
-    target = output or run_dir / "predictions.csv"
+    from ansgt.datasets import load_graph
+    from ansgt.errors import InputError
+    from ansgt.runs.folder import open_run
+    from ansgt.runs.reopen import FinishedRun
+
+    run = open_run(run_dir)
+    target = output or run.default_predictions
     if target.suffix not in (".csv", ".npz"):
         raise InputError(f"--output must end in .csv or .npz, not {target.name!r}.")
     if graph is None:
-        arrays = open_run(run_dir).predictions(split)
+        arrays = run.split(split).predictions()
         probabilities, label = arrays["probabilities"], arrays["label"]
     else:
-        probabilities, label = _elsewhere(run_dir, split, graph, root, device, cache_dir)
+        finished = FinishedRun.open(run_dir, root=root, device=device, cache_dir=cache_dir)
+        other = load_graph(str(graph))
+        moved = finished.moved(other, split)
+        nodes = torch.arange(other.num_nodes)
+        probabilities, label = finished.predict_proba(moved, nodes, split).numpy(), other.y.numpy()
     write_predictions(target, probabilities, label)
-    nodes, classes = probabilities.shape
+    num_nodes, num_classes = probabilities.shape
     return {
         "run_dir": str(run_dir),
         "split": split,
-        "num_nodes": nodes,
-        "num_classes": classes,
+        "num_nodes": num_nodes,
+        "num_classes": num_classes,
         "output": str(target),
     }
 
 
-def _elsewhere(
-    run_dir: Path, index: int, path: Path, root: Path, device: str, cache_dir: Path | None
-) -> tuple[Any, Any]:
-    """Probabilities [n, C] and known labels [n] on a graph from a file."""
-    import torch
+def write_predictions(path: Path, probabilities: "np.ndarray", label: "np.ndarray") -> None:
+    """One row a node: id, predicted class, known label (-1: unknown), probabilities [C]; CSV or NPZ by the suffix."""
+    import numpy as np
 
-    from ansgt.datasets import load_graph
-    from ansgt.training.evaluate import load_learner, load_run, move_learner, predict_all
+    from ansgt.storage import write_npz, write_text
 
-    folder, config, dataset = load_run(run_dir, root=root, device=device, cache_dir=cache_dir)
-    learner, _ = load_learner(folder, config, dataset, index, cache_dir)
-    graph = load_graph(str(path))
-    moved = move_learner(learner, config, dataset.graph, graph, cache_dir)
-    probabilities = predict_all(moved, config, index, torch.arange(graph.num_nodes))
-    return probabilities.numpy(), graph.y.numpy()
+    predicted = probabilities.argmax(axis=1)
+    if path.suffix == ".npz":
+        ids = np.arange(len(predicted))
+        write_npz(path, node=ids, prediction=predicted, label=label, probabilities=probabilities)
+        return
+    header = ["node", "prediction", "label", *(f"p{c}" for c in range(probabilities.shape[1]))]
+    lines = [",".join(header)]
+    for node, row in enumerate(probabilities):
+        cells = [str(node), str(predicted[node]), str(label[node]), *(f"{p:.6g}" for p in row)]
+        lines.append(",".join(cells))
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def render(result: dict[str, Any]) -> None:
-    Console(highlight=False).print(f"probabilities of {result['num_nodes']} nodes in {result['output']}")
+    say(f"probabilities of {result['num_nodes']} nodes in {result['output']}")

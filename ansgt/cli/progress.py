@@ -1,7 +1,11 @@
-"""The progress bar of training: epoch, loss, validation accuracy, the learner's own words, time left. On stderr."""
+"""Who listens to a training: the progress bar on stderr, and TensorBoard.
+
+Both show epoch, loss, validation accuracy and the heuristics' probabilities; the bar also the time left.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.progress import (
     BarColumn,
@@ -15,35 +19,60 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 
 from ansgt.cli.common import err
-from ansgt.training.fit import Progress, Report
+from ansgt.errors import InputError
+from ansgt.runs.run import OnEpoch, Progress
 
 
 @contextmanager
-def training_bar(label: str) -> Iterator[Report]:
+def training_bar(label: str) -> Iterator[OnEpoch]:
     """Yields the function that `run` calls after every epoch."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=10),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[words]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+        TextColumn(
+            "{task.fields[state]}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+        ),
     )  # last what may be cut off where the terminal is narrow
     with Bar(
         *columns, console=err, transient=False, expand=True, refresh_per_second=4, disable=not err.is_terminal
     ) as bar:
         tasks: dict[int, TaskID] = {}
 
-        def report(progress: Progress) -> None:
+        def show(progress: Progress) -> None:
             if progress.split not in tasks:
                 for done in tasks.values():
                     bar.update(done, total=bar.tasks[done].completed)
                 name = f"{label} split {progress.split + 1}/{progress.num_splits}"
-                tasks[progress.split] = bar.add_task(name, total=progress.epochs, words="")
+                tasks[progress.split] = bar.add_task(name, total=progress.epochs, state="")
             accuracy = "" if progress.val_accuracy is None else f"val {100 * progress.val_accuracy:.1f}% "
             status = " ".join(f"{name} {100 * value:.0f}" for name, value in progress.status.items())
-            words = f"{accuracy}loss {progress.loss:.3f} {status}"
-            bar.update(tasks[progress.split], completed=progress.epoch + 1, words=words)
+            state = f"{accuracy}loss {progress.loss:.3f} {status}"
+            bar.update(tasks[progress.split], completed=progress.epoch + 1, state=state)
 
-        yield report
+        yield show
+
+
+@contextmanager
+def event_log(folder: Path) -> Iterator[OnEpoch]:
+    """The same for TensorBoard, an extra: events in a folder, one step per epoch."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise InputError("TensorBoard is not installed; pip install 'ansgt[tensorboard]'.") from None
+    with SummaryWriter(str(folder)) as writer:
+
+        def log(progress: Progress) -> None:
+            split = f"split-{progress.split}"
+            writer.add_scalar(f"{split}/loss", progress.loss, progress.epoch)
+            if progress.val_accuracy is not None:
+                writer.add_scalar(f"{split}/val_accuracy", progress.val_accuracy, progress.epoch)
+            for name, value in progress.status.items():
+                writer.add_scalar(f"{split}/probability/{name}", value, progress.epoch)
+
+        yield log

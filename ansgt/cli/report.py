@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from ansgt.cli.common import JsonFlag, verb
+from ansgt.cli.common import JsonFlag, say, verb
 
 
 def register(app: typer.Typer) -> None:
@@ -21,26 +20,24 @@ def report(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Write one self-contained HTML page with plots for one or more runs."""
-    from ansgt.report.figures import plot_weights
-    from ansgt.report.html import complete_histories, write_report
-    from ansgt.training import open_run
+    from ansgt.report.html import complete_histories, plot_weights, write_report
+    from ansgt.runs.folder import open_run
 
     runs = [open_run(path) for path in run_dirs]
     pictures = []
     for run in runs:
         histories = complete_histories(run, len(run.results()))
         if histories:
-            picture = run.path / "weights.png"
+            picture = run.weights_picture
             title = f"{run.config().dataset}: sampling weights"
             plot_weights(histories, picture, title)
             pictures.append(str(picture))
-    target = output or run_dirs[0] / "report.html"
+    target = output or runs[0].default_report
     write_report(runs, target)
     return {"runs": [str(path) for path in run_dirs], "output": str(target), "pictures": pictures}
 
 
 def render(result: dict[str, Any]) -> None:
-    console = Console(highlight=False)
-    console.print(f"report in {result['output']}", soft_wrap=True)
+    say(f"report in {result['output']}")
     for picture in result["pictures"]:
-        console.print(f"weight curve in {picture}", soft_wrap=True)
+        say(f"weight curve in {picture}")

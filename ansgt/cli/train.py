@@ -1,13 +1,14 @@
 """`ansgt train DATASET`: one model over one or more splits."""
 
+import contextlib
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, verb
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
 
 DatasetArgument = Annotated[
     str,
@@ -51,61 +52,74 @@ def train(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Train a model over one or more splits; validation alone selects the epoch."""
-    from ansgt.cli.progress import training_bar
+    from ansgt.cli.interrupt import Interrupts
+    from ansgt.cli.progress import event_log, training_bar
+    from ansgt.datasets.load import Source
     from ansgt.errors import InputError
-    from ansgt.pipeline import prepare_run
-    from ansgt.report.tensorboard import event_log
-    from ansgt.storage import default_cache_dir
-    from ansgt.training import run
+    from ansgt.runs.folder import RunFolder
+    from ansgt.runs.prepare import prepare_run
+    from ansgt.runs.run import Environment, Progress, run
+    from ansgt.storage import DiskCache, default_cache_dir
 
     if resume and run_dir is None:
         raise InputError("--resume needs --run-dir: which run shall go on?")
+    if resume and overwrite:
+        raise InputError(
+            "--resume goes on with a run and --overwrite replaces it: only one of them can be meant."
+        )
     data, settings = prepare_run(
         dataset,
         model,
-        root=root,
+        source=Source(root, cache_dir, allow_changed_data, download),
         split=split,
         num_splits=num_splits,
         seed=seed,
         device=device,
         config=config,
-        overrides=override,
-        cache_dir=cache_dir,
-        allow_changed=allow_changed_data,
-        download=download,
+        overrides=override or (),
     )
     target = run_dir or Path("runs") / f"{data.name}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"
-    models = f" x{settings.train.restarts}" if settings.train.restarts > 1 else ""
-    with (
-        training_bar(f"{data.name} {model}{models}") as bar,
-        event_log(target / "tensorboard", tensorboard) as log,
-    ):
-        return run(
-            settings,
-            data,
-            target,
-            resume=resume,
-            overwrite=overwrite,
-            cache_dir=cache_dir or default_cache_dir(),
-            report=lambda progress: (bar(progress), log(progress)),
-        )
+    models = f" x{settings.train.num_models}" if settings.train.num_models > 1 else ""
+    with contextlib.ExitStack() as stack:
+        interrupts = stack.enter_context(Interrupts())
+        listeners = [stack.enter_context(training_bar(f"{data.name} {model}{models}"))]
+        if tensorboard:
+            listeners.append(stack.enter_context(event_log(RunFolder(target).tensorboard)))
+
+        def on_epoch(progress: Progress) -> None:
+            for listener in listeners:
+                listener(progress)
+            interrupts.on_epoch(progress)
+
+        environment = Environment(DiskCache(cache_dir or default_cache_dir()), on_epoch)
+        try:
+            return run(settings, data, target, resume=resume, overwrite=overwrite, environment=environment)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(how_to_go_on(target, RunFolder(target).exists)) from None
+
+
+def how_to_go_on(target: Path, begun: bool) -> str:
+    """What an interrupted run's user can do."""
+    if not begun:
+        return "nothing was trained yet."
+    again = f"--run-dir {shlex.quote(str(target))} --resume"
+    return f"what was trained is saved; the same command with {again} (and without --overwrite) goes on."
 
 
 def render(result: dict[str, Any]) -> None:
-    console = Console(highlight=False)
     test, val = result["test_accuracy"], result["val_accuracy"]
-    console.print(f"{result['model']} on {result['dataset']} ({result['variant']}), split {result['split']}")
+    say(f"{result['model']} on {result['dataset']} ({result['variant']}), split {result['split']}")
     if test["mean"] is not None and len(test["per_split"]) > 1:
-        console.print("per split: " + " ".join(f"{100 * v:.2f}" for v in test["per_split"]))
-    console.print(f"test accuracy {words(test)}   validation {words(val)}", style="bold")
-    if result["restarts"] > 1:
-        console.print(f"(mean of {result['restarts']} models a split; -o restarts=1 trains one)")
+        say("per split: " + " ".join(f"{100 * v:.2f}" for v in test["per_split"]))
+    say(f"test accuracy {percent(test)}   validation {percent(val)}", style="bold")
+    if result["num_models"] > 1:
+        say(f"(mean of {result['num_models']} models per split; -o num_models=1 trains one)")
     if result["majority_share"] == result["majority_share"]:  # NaN where there is no test part
-        console.print(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
-    console.print(f"{result['seconds']:.1f} s, record in {result['run_dir']}")
+        say(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
+    say(f"{result['seconds']:.1f} s, record in {result['run_dir']}")
 
 
-def words(summary: dict[str, Any]) -> str:
+def percent(summary: dict[str, Any]) -> str:
     """ "87.65 ± 1.02 %", or "-" where there is nothing to score."""
     if summary["mean"] is None or summary["mean"] != summary["mean"]:
         return "-"

@@ -1,16 +1,19 @@
 """Algebraic distance (Ron, Safro, Brandt, "Relaxation-based coarsening", 2011): JC of the paper."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit, prange
 
 from ansgt.coarsening.contraction import Contracted
-from ansgt.coarsening.matching import greedy_matching
+from ansgt.coarsening.matching import Limits, greedy_matching
 from ansgt.coarsening.multilevel import Multilevel
 from ansgt.coarsening.neighborhoods import edge_variation
 from ansgt.graph import Graph
-from ansgt.storage import DiskCache
+from ansgt.linalg import CSR
 
 
+@dataclass(eq=False, repr=False)
 class AlgebraicJC(Multilevel):
     """JC: random test vectors smoothed by Jacobi sweeps; the ends of an edge on which they agree are merged first.
 
@@ -20,7 +23,7 @@ class AlgebraicJC(Multilevel):
 
     Args:
         num_vectors: number of test vectors.
-        sweeps: Jacobi sweeps at each level, on fresh random vectors.
+        sweeps: Jacobi sweeps per level, on fresh random vectors.
         level_share: a level merges away at most this share of its clusters, so that later merges see fresh distances.
 
     See `Coarsener` for the others.
@@ -31,19 +34,9 @@ class AlgebraicJC(Multilevel):
     (3, None)
     """
 
-    def __init__(
-        self,
-        rate: float = 0.1,
-        num_supernodes: int | None = None,
-        seed: int = 0,
-        below_components: str = "merge",
-        cache: DiskCache | None = None,
-        num_vectors: int = 10,
-        sweeps: int = 20,
-        level_share: float = 0.25,
-    ) -> None:
-        super().__init__(rate, num_supernodes, seed, below_components, cache)
-        self.num_vectors, self.sweeps, self.level_share = num_vectors, sweeps, level_share
+    num_vectors: int = 10
+    sweeps: int = 20
+    level_share: float = 0.25
 
     def test_vectors(self, graph: Graph, start: Contracted) -> np.ndarray:
         return self._relaxed(start)
@@ -52,31 +45,29 @@ class AlgebraicJC(Multilevel):
         return self._relaxed(level)
 
     def merge(
-        self, level: Contracted, vectors: np.ndarray, budget: int, cap: int, rng: np.random.Generator
+        self, level: Contracted, vectors: np.ndarray, limits: Limits, rng: np.random.Generator
     ) -> tuple[np.ndarray, int]:
         row, col, once = level.edges()
-        distance = edge_variation(*level.csr, vectors)[once] / level.weights[once]
+        distance = edge_variation(level.csr, vectors)[once] / level.weights[once]
         lighter = np.minimum(level.degree[row], level.degree[col])
         evenness = level.size[row] * level.size[col] / (level.size[row] + level.size[col])
         cost = distance * lighter * np.sqrt(evenness)
         order = np.lexsort((rng.permutation(len(cost)), cost))
-        limit = max(1, int(self.level_share * level.num_nodes))
-        return greedy_matching(row, col, order, level.size, min(budget, limit), cap)
+        most = max(1, int(self.level_share * level.num_nodes))
+        return greedy_matching(row, col, order, level.size, Limits(min(limits.budget, most), limits.cap))
 
     def _relaxed(self, level: Contracted) -> np.ndarray:
         """Fresh random vectors after `sweeps` damped Jacobi sweeps, centred in each component, of largest entry 1 [n, k]."""
         rng = np.random.default_rng((self.seed, level.num_nodes))
         vectors = rng.uniform(-0.5, 0.5, (level.num_nodes, self.num_vectors))
         for _ in range(self.sweeps):
-            vectors = jacobi_sweep(*level.csr, level.degree, vectors)
+            vectors = jacobi_sweep(level.csr, level.degree, vectors)
         vectors -= level.average(vectors, level.component, level.num_components)[level.component]
-        return vectors / np.maximum(np.abs(vectors).max(axis=0), 1e-300)
+        return np.asarray(vectors / np.maximum(np.abs(vectors).max(axis=0), 1e-300))
 
 
 @njit(parallel=True, cache=True)
-def jacobi_sweep(
-    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, degree: np.ndarray, block: np.ndarray
-) -> np.ndarray:
+def jacobi_sweep(adj: CSR, degree: np.ndarray, block: np.ndarray) -> np.ndarray:
     """(x + D^(-1) W x) / 2 for a block [n, k]; a node without edges keeps its value."""
     n, k = block.shape
     out = np.empty((n, k))
@@ -86,9 +77,9 @@ def jacobi_sweep(
             continue
         for c in range(k):
             out[i, c] = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            factor = weights[e]
-            j = indices[e]
+        for e in range(adj.indptr[i], adj.indptr[i + 1]):
+            factor = adj.data[e]
+            j = adj.indices[e]
             for c in range(k):
                 out[i, c] += factor * block[j, c]
         for c in range(k):

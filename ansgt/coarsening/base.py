@@ -1,19 +1,28 @@
 """What a coarsener takes and returns: `Coarsener.fit(graph) -> CoarseGraph` (section 3.3 of the paper)."""
 
 import math
+import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
+import numba
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
-from ansgt.coarsening.clustering import Clustering, Stopwatch, steady_threads
-from ansgt.coarsening.components import Plan, plan_components
+from ansgt.coarsening.components import BELOW_COMPONENTS, Plan, plan_components
 from ansgt.coarsening.contraction import Contracted, coarse_adjacency, coarse_features, membership
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.storage import DiskCache
+
+SERIAL_BELOW = 1_000_000
+"""Steps of work (stored edges times visits) below which a second thread costs more than it brings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +58,31 @@ class CoarseGraph:
     seconds: dict[str, float]
     reason: str | None = None
 
+    def with_means(self) -> "CoarseGraph":
+        """The same graph whose features `x` are the plain means."""
+        return replace(self, x=self.x_mean)
 
+
+@runtime_checkable
+class CoarsenerLike(Protocol):
+    """The contract that the way to sequences relies on, for coarseners that do not derive from `Coarsener`."""
+
+    def fit(self, graph: Graph) -> CoarseGraph:
+        """Coarsens `graph`; its labels must not be looked at."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """An assignment of nodes to clusters 0..num_clusters-1 [n], the levels it took, and why it missed its target."""
+
+    assignment: np.ndarray
+    num_clusters: int
+    levels: int = 1
+    reason: str | None = None
+
+
+@dataclass(eq=False, repr=False)
 class Coarsener(ABC):
     """Base of the coarseners: a subclass turns a plan into an assignment, the rest is shared.
 
@@ -62,34 +95,24 @@ class Coarsener(ABC):
         cache: keeps the spectral subspace on disk between runs.
     """
 
-    def __init__(
-        self,
-        rate: float = 0.1,
-        num_supernodes: int | None = None,
-        seed: int = 0,
-        below_components: str = "merge",
-        cache: DiskCache | None = None,
-    ) -> None:
-        if not 0 < rate <= 1:
-            raise InputError(f"The coarsening rate must be in (0, 1], not {rate}.")
-        if num_supernodes is not None and num_supernodes < 1:
-            raise InputError(f"num_supernodes must be at least 1, not {num_supernodes}.")
-        if below_components not in ("merge", "stop", "error"):
-            raise InputError(f"below_components must be merge, stop or error, not {below_components!r}.")
-        self.rate, self.num_supernodes, self.seed = rate, num_supernodes, seed
-        self.below_components, self.cache = below_components, cache
+    rate: float = 0.1
+    num_supernodes: int | None = None
+    seed: int = 0
+    below_components: str = "merge"
+    cache: DiskCache | None = None
 
     @abstractmethod
-    def cluster(self, graph: Graph, start: Contracted, plan: Plan, watch: Stopwatch) -> Clustering:
+    def cluster(self, graph: Graph, start: Contracted, plan: Plan, watch: "Stopwatch") -> Clustering:
         """Groups the nodes into `plan.target` clusters, or as near to it as the method gets."""
 
     def fit(self, graph: Graph) -> CoarseGraph:
         """Coarsens `graph`; its labels are never looked at."""
+        target = self._target(graph)
         watch = Stopwatch()
         with steady_threads(len(graph.indices)):
             with watch("components"):
                 start = Contracted.from_graph(graph)
-                plan = plan_components(graph, start, self._target(graph), self.below_components, self.seed)
+                plan = plan_components(graph, start, target, self.below_components, self.seed)
             found = self.cluster(graph, start, plan, watch)
             with watch("coarse graph"):
                 m, sizes = found.num_clusters, np.bincount(found.assignment)
@@ -112,13 +135,80 @@ class Coarsener(ABC):
         )
 
     def _target(self, graph: Graph) -> int:
-        n = graph.num_nodes
-        if self.num_supernodes is None:
+        """The number of super-nodes that the settings ask for, once they are checked."""
+        n, wanted = graph.num_nodes, self.num_supernodes
+        if not 0 < self.rate <= 1:
+            raise InputError(f"The coarsening rate must be in (0, 1], not {self.rate}.")
+        if self.below_components not in BELOW_COMPONENTS:
+            raise InputError(f"below_components must be merge, stop or error, not {self.below_components!r}.")
+        if wanted is None:
             return max(1, math.ceil(self.rate * n - 1e-9))
-        if self.num_supernodes > n:
-            raise InputError(f"num_supernodes is {self.num_supernodes} but the graph has {n} nodes.")
-        return self.num_supernodes
+        if wanted < 1:
+            raise InputError(f"num_supernodes must be at least 1, not {wanted}.")
+        if wanted > n:
+            raise InputError(f"num_supernodes is {wanted} but the graph has {n} nodes.")
+        return wanted
 
     def __repr__(self) -> str:
         size = f"rate={self.rate}" if self.num_supernodes is None else f"num_supernodes={self.num_supernodes}"
         return f"{type(self).__name__}({size}, seed={self.seed})"
+
+
+class Stopwatch:
+    """Adds up wall-clock seconds per phase.
+
+    >>> watch = Stopwatch()
+    >>> with watch("levels"):
+    ...     pass
+    >>> sorted(watch.seconds())
+    ['levels', 'total']
+    """
+
+    def __init__(self) -> None:
+        self._phases: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._phases[phase] = self._phases.get(phase, 0.0) + time.perf_counter() - began
+
+    def seconds(self) -> dict[str, float]:
+        return {**self._phases, "total": sum(self._phases.values())}
+
+
+_allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
+_known: list[ThreadpoolController] = []
+
+
+@contextmanager
+def steady_threads(work: int) -> Iterator[None]:
+    """One BLAS thread (its sums depend on the number of threads, ours do not), and numba threads as `work` deserves."""
+    threads = numba.get_num_threads()
+    token = _allowed.set(threads)
+    try:
+        with _controller().limit(limits=1, user_api="blas"), worker_threads(work):
+            yield
+    finally:
+        _allowed.reset(token)
+        numba.set_num_threads(threads)
+
+
+@contextmanager
+def worker_threads(work: int) -> Iterator[None]:
+    """All numba threads the caller of `steady_threads` had, or one where the work is small."""
+    before = numba.get_num_threads()
+    numba.set_num_threads((_allowed.get() or before) if work >= SERIAL_BELOW else 1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def _controller() -> ThreadpoolController:
+    """Looking for the loaded BLAS libraries takes milliseconds, so it is done once."""
+    if not _known:
+        _known.append(ThreadpoolController())
+    return _known[0]

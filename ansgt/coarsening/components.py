@@ -9,6 +9,9 @@ from ansgt.coarsening.contraction import Contracted, cluster_means, group_by_clu
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 
+BELOW_COMPONENTS = ("merge", "stop", "error")
+"""What to do when there are fewer super-nodes than components: see `plan_components`."""
+
 CROWDING = 4.0
 """Small components are grouped once the others' super-nodes would be this many times larger than the average one."""
 
@@ -75,7 +78,7 @@ def _crowded(sizes: np.ndarray, small: np.ndarray, target: int) -> bool:
         return True
     left = target - int(small.sum())
     crowd = float(sizes[~small].sum())
-    return crowd > CROWDING * left * sizes.sum() / target
+    return bool(crowd > CROWDING * left * sizes.sum() / target)
 
 
 def group_components(
@@ -121,7 +124,7 @@ def _component_features(
     dense = np.ascontiguousarray(sp.csr_array(x).toarray() if sp.issparse(x) else x, dtype=np.float64)
     pointer, nodes = group_by_cluster(place[start.component[rows]], len(chosen))
     means = cluster_means(pointer, nodes, np.ones(len(rows), dtype=np.int64), dense)
-    return means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12))
 
 
 def _spread(points: np.ndarray) -> np.ndarray:

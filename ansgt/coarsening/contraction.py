@@ -1,6 +1,7 @@
 """Everything coarse, derived from an assignment of nodes to clusters: sums over clusters and the contracted graph."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +10,7 @@ from numba import njit, prange
 from torch import Tensor
 
 from ansgt.graph import Graph
+from ansgt.linalg import CSR
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +47,8 @@ class Contracted:
         return len(self.size)
 
     @property
-    def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.indptr, self.indices, self.weights
+    def csr(self) -> CSR:
+        return CSR(self.indptr, self.indices, self.weights)
 
     def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Both ends of every edge, each edge once, and which stored entries those are (a mask)."""
@@ -56,7 +58,7 @@ class Contracted:
 
     def contract(self, label: np.ndarray, count: int) -> "Contracted":
         """Merges nodes of equal label (0..count-1); components that a label joins become one."""
-        indptr, indices, weights = contract_csr(*self.csr, label, count, False)
+        indptr, indices, weights = contract_csr(self.csr, label, count, False)
         size = np.bincount(label, weights=self.size, minlength=count).astype(np.int64)
         degree = np.bincount(np.repeat(np.arange(count), np.diff(indptr)), weights=weights, minlength=count)
         component = np.empty(count, dtype=np.int64)
@@ -68,6 +70,26 @@ class Contracted:
         """Means of the rows of `block` [n, k] over each label, weighted by size [count, k]."""
         return cluster_means(*group_by_cluster(label, count), self.size, block)
 
+    def laplacian(self, scale: np.ndarray) -> "Laplacian":
+        """diag(scale) L diag(scale), for the combinatorial Laplacian L of the contracted graph."""
+        return Laplacian(*self.csr, self.degree, scale)
+
+    def laplacian_times(self, block: np.ndarray) -> np.ndarray:
+        """L block [n, k]."""
+        out = np.empty_like(block)
+        apply_laplacian(self.laplacian(np.ones(self.num_nodes)), block, out, 0, block.shape[1])
+        return out
+
+
+class Laplacian(NamedTuple):
+    """diag(scale) (diag(degree) - W) diag(scale) for the weights W, as `apply_laplacian` takes it."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    degree: np.ndarray
+    scale: np.ndarray
+
 
 def membership(assignment: np.ndarray, num_clusters: int) -> sp.csr_array:
     """P = P̂ D^(-1/2), CSR [n, m] (section 3.3): PᵀP = I."""
@@ -78,7 +100,7 @@ def membership(assignment: np.ndarray, num_clusters: int) -> sp.csr_array:
 
 def coarse_adjacency(start: Contracted, assignment: np.ndarray, num_clusters: int) -> sp.csr_array:
     """A' = PᵀAP of section 3.3, CSR [m, m] with sorted columns."""
-    indptr, indices, weights = contract_csr(*start.csr, assignment, num_clusters, True)
+    indptr, indices, weights = contract_csr(start.csr, assignment, num_clusters, True)
     scale = 1.0 / np.sqrt(np.bincount(assignment, minlength=num_clusters))
     adj = sp.csr_array((weights, indices, indptr), shape=(num_clusters, num_clusters))
     adj = adj.T.tocsr()  # symmetric: this only sorts the columns, in linear time
@@ -168,15 +190,9 @@ def group_by_cluster(assignment: np.ndarray, num_clusters: int) -> tuple[np.ndar
 
 
 @njit(cache=True)
-def contract_csr(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    weights: np.ndarray,
-    assignment: np.ndarray,
-    num_clusters: int,
-    keep_loops: bool,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """P̂ᵀ A P̂ for a one-hot P̂ as CSR, with or without its diagonal. Linear in the number of edges."""
+def contract_csr(adj: CSR, assignment: np.ndarray, num_clusters: int, keep_loops: bool) -> CSR:
+    """P̂ᵀ A P̂ for a one-hot P̂, with or without its diagonal. Linear in the number of edges."""
+    indptr, indices, weights = adj
     pointer, nodes = group_by_cluster(assignment, num_clusters)
     where = np.full(num_clusters, -1, dtype=np.int64)  # position of a column in the row being built
     out_ptr = np.zeros(num_clusters + 1, dtype=np.int64)
@@ -199,7 +215,7 @@ def contract_csr(
                 else:
                     out_val[where[target]] += weights[e]
         out_ptr[c + 1] = filled
-    return out_ptr, out_col[:filled].copy(), out_val[:filled].copy()
+    return CSR(out_ptr, out_col[:filled].copy(), out_val[:filled].copy())
 
 
 @njit(parallel=True, cache=True)
@@ -218,3 +234,20 @@ def cluster_means(pointer: np.ndarray, nodes: np.ndarray, size: np.ndarray, valu
         for k in range(width):
             out[c, k] = total[k] / mass
     return out
+
+
+@njit(parallel=True, cache=True)
+def apply_laplacian(laplacian: Laplacian, block: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
+    """Columns first..last-1 of `out` become the Laplacian times those of `block`."""
+    indptr, indices, weights, degree, scale = laplacian
+    for i in prange(len(degree)):
+        own = degree[i] * scale[i]
+        for c in range(first, last):
+            out[i, c] = own * block[i, c]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            factor = weights[e] * scale[j]
+            for c in range(first, last):
+                out[i, c] -= factor * block[j, c]
+        for c in range(first, last):
+            out[i, c] *= scale[i]

@@ -1,14 +1,25 @@
 """Kernels that merge clusters two by two: greedy matching along edges, and two-hop merging where a hub blocks it."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+
+from ansgt.linalg import CSR
+
+
+class Limits(NamedTuple):
+    """At most `budget` clusters are merged away, and no result holds more than `cap` nodes."""
+
+    budget: int
+    cap: int
 
 
 @njit(cache=True)
 def greedy_matching(
-    row: np.ndarray, col: np.ndarray, order: np.ndarray, size: np.ndarray, budget: int, cap: int
+    row: np.ndarray, col: np.ndarray, order: np.ndarray, size: np.ndarray, limits: Limits
 ) -> tuple[np.ndarray, int]:
-    """Takes the edges (row, col) in the given order; merges two free ends, until `budget` clusters are saved.
+    """Takes the edges (row, col) in the given order and merges two free ends, within the limits.
 
     Returns:
         label [n] and the number of clusters saved.
@@ -17,10 +28,10 @@ def greedy_matching(
     taken = np.zeros(len(size), dtype=np.bool_)
     saved = 0
     for e in order:
-        if saved == budget:
+        if saved == limits.budget:
             break
         i, j = row[e], col[e]
-        if taken[i] or taken[j] or size[i] + size[j] > cap:
+        if taken[i] or taken[j] or size[i] + size[j] > limits.cap:
             continue
         taken[i] = taken[j] = True
         label[j] = i
@@ -30,14 +41,7 @@ def greedy_matching(
 
 @njit(cache=True)
 def two_hop(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    size: np.ndarray,
-    vectors: np.ndarray,
-    label: np.ndarray,
-    order: np.ndarray,
-    budget: int,
-    cap: int,
+    adj: CSR, size: np.ndarray, vectors: np.ndarray, label: np.ndarray, order: np.ndarray, limits: Limits
 ) -> int:
     """Pairs unmerged neighbours of a common node, those next to each other along the first test vector; changes `label`.
 
@@ -55,11 +59,11 @@ def two_hop(
     free = np.empty(n, dtype=np.int64)
     for hub in order:
         count = 0
-        for e in range(indptr[hub], indptr[hub + 1]):
-            if not taken[indices[e]]:
-                free[count] = indices[e]
+        for e in range(adj.indptr[hub], adj.indptr[hub + 1]):
+            if not taken[adj.indices[e]]:
+                free[count] = adj.indices[e]
                 count += 1
-        if count < 2 or saved == budget:
+        if count < 2 or saved == limits.budget:
             continue
         near = free[:count].copy()
         if vectors.shape[1] > 0:
@@ -68,7 +72,7 @@ def two_hop(
         for j in near:
             if last < 0:
                 last = j
-            elif size[last] + size[j] <= cap and saved < budget:
+            elif size[last] + size[j] <= limits.cap and saved < limits.budget:
                 label[j] = last
                 taken[j] = taken[last] = True
                 saved += 1

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ansgt.coarsening.base import CoarseGraph
-from ansgt.coarsening.clustering import steady_threads
+from ansgt.coarsening.base import CoarseGraph, steady_threads
 from ansgt.coarsening.contraction import Contracted
-from ansgt.coarsening.eigen import converged_eigenpairs, laplacian_times
+from ansgt.coarsening.spectrum import Eigenpairs, converged_eigenpairs
 from ansgt.graph import Graph
 from ansgt.storage import DiskCache
 
@@ -49,7 +48,6 @@ def quality(
     k: int = 40,
     subspace_dim: int = 10,
     tolerance: float = 5e-3,
-    seed: int = 0,
     cache: DiskCache | None = None,
 ) -> Quality:
     """Compares `coarse` with the graph it came from.
@@ -70,9 +68,9 @@ def quality(
     """
     with steady_threads(len(graph.indices)):
         start = Contracted.from_graph(graph)
-        values, vectors = spectrum(graph, start, max(k, subspace_dim), tolerance, seed, cache)
+        values, vectors = spectrum(graph, start, max(k, subspace_dim), tolerance, cache or DiskCache(None))
         level = start.contract(coarse.assignment, coarse.num_supernodes)
-        approximate, _ = converged_eigenpairs(level, k, tolerance, seed)
+        approximate, _ = converged_eigenpairs(level, k, tolerance)
         compared = min(k, len(values), len(approximate))
         error = np.abs(approximate[:compared] - values[:compared]) / values[:compared]
         dim = min(subspace_dim, len(values))
@@ -92,18 +90,12 @@ def quality(
     )
 
 
-def spectrum(
-    graph: Graph, start: Contracted, k: int, tolerance: float, seed: int, cache: DiskCache | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The k smallest non-zero eigenvalues and eigenvectors of L, to `tolerance`."""
-
-    def compute() -> dict[str, np.ndarray]:
-        values, vectors = converged_eigenpairs(start, k, tolerance, seed)
-        return {"values": values, "vectors": vectors}
-
-    key = ["v2", graph.indptr, graph.indices, k, tolerance, seed]
-    stored = compute() if cache is None else cache.fetch("spectrum", key, compute)
-    return stored["values"], stored["vectors"]
+def spectrum(graph: Graph, start: Contracted, k: int, tolerance: float, cache: DiskCache) -> Eigenpairs:
+    """The k smallest non-zero eigenpairs of L, to `tolerance`."""
+    key = ["v2", graph.indptr, graph.indices, k, tolerance, 0]
+    return Eigenpairs(
+        **cache.fetch("spectrum", key, lambda: converged_eigenpairs(start, k, tolerance)._asdict())
+    )
 
 
 def subspace_error(start: Contracted, coarse: CoarseGraph, values: np.ndarray, vectors: np.ndarray) -> float:
@@ -112,7 +104,7 @@ def subspace_error(start: Contracted, coarse: CoarseGraph, values: np.ndarray, v
         return 0.0
     lost = vectors - coarse.P @ (coarse.P.T @ vectors)
     lost = np.ascontiguousarray(lost / np.sqrt(values))
-    energy = lost.T @ laplacian_times(start, lost)
+    energy = lost.T @ start.laplacian_times(lost)
     return float(np.sqrt(max(np.linalg.eigvalsh((energy + energy.T) / 2)[-1], 0.0)))
 
 

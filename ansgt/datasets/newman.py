@@ -1,14 +1,38 @@
 """The Newman network of the paper's motivation (section 4, appendix A): generated, no files needed."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
 
 from ansgt.errors import InputError
+from ansgt.settings import NonNegative, Range, fit_value, shown
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+
+MOST = 10_000
+"""Nodes: every pair of them is drawn."""
+KINDS: dict[str, Any] = {
+    "seed": Annotated[int, Range(0, 2**32 - 1)],
+    "nodes_per_class": Annotated[int, Range(2, MOST)],
+    "num_classes": Annotated[int, Range(2, MOST)],
+    "mean_degree": NonNegative,
+    "features_per_class": Annotated[int, Range(1, MOST)],
+    "mean_own_features": NonNegative,
+    "mean_other_features": NonNegative,
+}
+"""What the arguments may be, but for the homophily."""
+
+
+def _check(arguments: Mapping[str, Any]) -> None:
+    for name, kind in {**KINDS, "homophily": float}.items():
+        if fit_value(name, kind, arguments[name]) != arguments[name]:  # a number as text
+            raise InputError(f"Setting {name} must be a number, not {shown(arguments[name])}.")
+    if arguments["nodes_per_class"] * arguments["num_classes"] > MOST:
+        raise InputError(f"A Newman network has at most {MOST} nodes.")
 
 
 def newman_network(
@@ -32,6 +56,7 @@ def newman_network(
     """
     from torch_geometric.data import Data
 
+    _check(locals())
     if not 0.0 <= homophily <= 1.0:
         raise InputError(f"The homophily of a Newman network must be in [0, 1], not {homophily}.")
     rng = np.random.RandomState(

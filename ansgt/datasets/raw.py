@@ -1,15 +1,16 @@
-"""Raw files: found under a root that is never written to, checked against pinned sha256, copied to a cache."""
+"""Raw files: found under a root that is never written to, checked against pinned sha256, parsed in a copy."""
 
-import os
+import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
-from ansgt.errors import InputError
-from ansgt.storage import content_hash, file_sha256, make_folder
+from ansgt.errors import InputError, reason
+from ansgt.storage import content_hash, file_sha256
 
 
 @cache
@@ -37,45 +38,67 @@ def is_present(root: Path, folder: str, patterns: tuple[str, ...]) -> bool:
     return all(any((root / folder).glob(p)) for p in patterns if not p.startswith("*"))
 
 
-def check_raw(root: Path, files: list[Path], allow_changed: bool) -> str:
-    """Compares files with their pinned sha256, before anything reads them; returns a key of their content."""
+@dataclass(frozen=True)
+class RawFiles:
+    """Raw files that were checked, by their sha256: what is read later is compared with it.
+
+    Args:
+        root: the folder that they lie under.
+        digests: path under the root -> sha256.
+    """
+
+    root: Path
+    digests: dict[str, str]
+
+    @cached_property
+    def key(self) -> str:
+        """A key of their content."""
+        return content_hash(self.digests)[:16]
+
+    def read(self, relative: str) -> bytes:
+        """The content of a file: the very bytes that have the sha256."""
+        content = (self.root / relative).read_bytes()
+        self._compare(relative, hashlib.sha256(content).hexdigest())
+        return content
+
+    @contextmanager
+    def copied(self) -> Iterator[Path]:
+        """Yields a new folder of this process alone that holds copies of the files, each one checked."""
+        with tempfile.TemporaryDirectory(prefix="ansgt-raw-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            for relative in self.digests:
+                copy = folder / relative
+                try:
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(self.root / relative, copy)
+                except OSError as error:
+                    raise InputError(
+                        f"Cannot copy {self.root / relative} to {copy}: {reason(error)}; "
+                        "the variable TMPDIR names another folder."
+                    ) from None
+                self._compare(relative, file_sha256(copy))
+            yield folder
+
+    def _compare(self, relative: str, digest: str) -> None:
+        if digest != self.digests[relative]:
+            raise InputError(f"{self.root / relative} changed while it was read.")
+
+
+def check_raw(root: Path, files: list[Path], allow_changed: bool) -> RawFiles:
+    """Compares files with their pinned sha256, before anything parses them."""
     pinned = pinned_checksums()
     digests = {}
     for path in files:
         relative = path.relative_to(root).as_posix()
-        digests[relative] = file_sha256(path)
+        if not path.is_file():
+            raise InputError(f"The raw file {path} is not a file.")
+        try:
+            digests[relative] = file_sha256(path)
+        except OSError as error:
+            raise InputError(f"Cannot read the raw file {path}: {reason(error)}.") from None
         if not allow_changed and pinned.get(relative, digests[relative]) != digests[relative]:
             raise InputError(
                 f"{path} is not the published file: sha256 {digests[relative][:12]}..., expected "
                 f"{pinned[relative][:12]}...; `ansgt train --allow-changed-data` uses it all the same."
             )
-    return content_hash(digests)[:16]
-
-
-@contextmanager
-def copied(root: Path, files: list[Path], target: Path) -> Iterator[Path]:
-    """Yields a folder that holds copies of the files and becomes `target` when the block ends well."""
-    make_folder(target.parent)
-    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tmp-"))
-    try:
-        for path in files:
-            copy = temporary / path.relative_to(root)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
-        yield temporary
-        if not target.exists():
-            try:
-                os.replace(temporary, target)
-            except OSError:  # another process was first; its folder has the same content
-                if not target.exists():
-                    raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def built(root: Path, files: list[Path], target: Path, build: Callable[[Path], object]) -> Path:
-    """Runs `build` once in a copy of the raw files, so that PyG's processed files lie in `target`."""
-    if not target.exists():
-        with copied(root, files, target) as folder:
-            build(folder)
-    return target
+    return RawFiles(root, digests)

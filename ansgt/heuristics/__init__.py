@@ -1,29 +1,90 @@
 """Sampling heuristics (section 5.1): which nodes might matter to a centre, as one distribution per centre."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
-from ansgt.errors import unknown_name
-from ansgt.heuristics.base import Heuristic, HeuristicLike
+from ansgt.errors import InputError, unknown_name
+from ansgt.graph import Graph
+from ansgt.heuristics.base import Heuristic, HeuristicLike, HeuristicSettings
 from ansgt.heuristics.hops import OneHop, TwoHop
 from ansgt.heuristics.knn import KNN
 from ansgt.heuristics.ppr import PPR
+from ansgt.storage import DiskCache
 
-HEURISTICS: dict[str, Callable[..., Heuristic]] = {"1-hop": OneHop, "2-hop": TwoHop, "knn": KNN, "ppr": PPR}
+HEURISTICS: dict[str, type[Heuristic]] = {"1-hop": OneHop, "2-hop": TwoHop, "knn": KNN, "ppr": PPR}
 """The paper's four, in its order of mention."""
 
 
 def resolve(heuristic: str | HeuristicLike, **settings: Any) -> HeuristicLike:
-    """A heuristic from its name and settings, or the object itself.
+    """A heuristic from its name and the keywords of its constructor, or the object itself.
 
     >>> resolve("ppr", restart_prob=0.2).restart_prob
     0.2
     """
-    if not isinstance(heuristic, str):
+    return _class_of(heuristic)(**settings) if isinstance(heuristic, str) else _checked(heuristic)
+
+
+def fit_heuristics(
+    settings: HeuristicSettings, graph: Graph, cache: DiskCache | None = None
+) -> list[HeuristicLike]:
+    """The heuristics that the settings name or hold, fitted on `graph`.
+
+    Each heuristic of a name reads its own settings (`Heuristic.from_settings`). An object keeps the settings it was built
+    with, and is fitted unless it already is, on this graph.
+    """
+    return [_fitted(heuristic, settings, graph, cache) for heuristic in settings.active_heuristics]
+
+
+def heuristic_names(heuristics: Sequence[HeuristicLike]) -> list[str]:
+    """What records call heuristics: by their registered names, others by their class; a second one of a name gets a number.
+
+    >>> heuristic_names([PPR(), OneHop(), PPR(restart_prob=0.5)])
+    ['ppr', '1-hop', 'ppr 2']
+    """
+    registered: dict[type, str] = {kind: name for name, kind in HEURISTICS.items()}
+    names: list[str] = []
+    for heuristic in heuristics:
+        name = registered.get(type(heuristic), type(heuristic).__name__)
+        earlier = sum(known == name or known.startswith(f"{name} ") for known in names)
+        names.append(f"{name} {earlier + 1}" if earlier else name)
+    return names
+
+
+def _fitted(
+    heuristic: str | HeuristicLike, settings: HeuristicSettings, graph: Graph, cache: DiskCache | None
+) -> HeuristicLike:
+    if isinstance(heuristic, str):
+        heuristic = _class_of(heuristic).from_settings(settings, graph.num_nodes, cache)
+    if isinstance(heuristic, Heuristic) and heuristic.is_fitted_on(graph):
         return heuristic
-    if heuristic not in HEURISTICS:
-        raise unknown_name("heuristic", heuristic, HEURISTICS)
-    return HEURISTICS[heuristic](**settings)
+    return _checked(_checked(heuristic).fit(graph))
 
 
-__all__ = ["HEURISTICS", "KNN", "PPR", "Heuristic", "HeuristicLike", "OneHop", "TwoHop", "resolve"]
+def _class_of(name: str) -> type[Heuristic]:
+    if name.lower() not in HEURISTICS:
+        raise unknown_name("heuristic", name, HEURISTICS)
+    return HEURISTICS[name.lower()]
+
+
+def _checked(heuristic: HeuristicLike) -> HeuristicLike:
+    if isinstance(heuristic, type) or not isinstance(heuristic, HeuristicLike):
+        known = ", ".join(HEURISTICS)
+        raise InputError(
+            f"A heuristic is a name ({known}) or an object with fit and rows, not {heuristic!r}."
+        )
+    return heuristic
+
+
+__all__ = [
+    "HEURISTICS",
+    "KNN",
+    "PPR",
+    "Heuristic",
+    "HeuristicLike",
+    "HeuristicSettings",
+    "OneHop",
+    "TwoHop",
+    "fit_heuristics",
+    "heuristic_names",
+    "resolve",
+]

@@ -4,32 +4,47 @@ Any class with `fit` and `rows` will do; this base does the bookkeeping.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit, prange
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.heuristics.topk import csr_top_k
-from ansgt.linalg import inverse_or_zero, narrow
+from ansgt.heuristics.rows import normalized_rows
 from ansgt.storage import DiskCache
 
 SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
-LARGE = 10_000_000
-"""Above this many entries a copy of them in double precision is not worth its memory."""
+MAX_CANDIDATES = 256
+"""What a heuristic may propose to a node of a larger graph, unless the settings say otherwise."""
 
 
 @runtime_checkable
 class HeuristicLike(Protocol):
     """The contract that the sampler relies on, for heuristics that do not derive from `Heuristic`."""
 
-    def fit(self, graph: Graph) -> Any: ...
+    def fit(self, graph: Graph) -> Any:
+        """Learns what `rows` needs; returns the heuristic itself."""
+        ...
 
-    def rows(self, nodes: np.ndarray) -> sp.csr_array: ...
+    def rows(self, nodes: np.ndarray) -> sp.csr_array:
+        """Rows of Q_k for `nodes` [len(nodes), n]: non-negative, self excluded, each summing to 1 or empty."""
+        ...
+
+
+class HeuristicSettings(Protocol):
+    """The settings that heuristics read; `ansgt.sequences.SequenceSettings` says what they mean."""
+
+    @property
+    def active_heuristics(self) -> Sequence[str | HeuristicLike]: ...
+    @property
+    def max_candidates(self) -> int | None: ...
+    @property
+    def restart_prob(self) -> float: ...
+    @property
+    def num_neighbors(self) -> int | None: ...
 
 
 class Heuristic(ABC):
@@ -43,10 +58,20 @@ class Heuristic(ABC):
     """
 
     block_size: int = 4096
+    table_: sp.csr_array | None = None
+    """Rows of all nodes [n, n], where `fit` has computed them."""
+    _graph: Graph | None = None
 
     def __init__(self, max_candidates: int | None = None, cache: DiskCache | None = None) -> None:
         self.max_candidates = max_candidates
         self.cache = cache
+
+    @classmethod
+    def from_settings(
+        cls, settings: HeuristicSettings, num_nodes: int, cache: DiskCache | None = None
+    ) -> Self:
+        """The heuristic as the settings want it for a graph of `num_nodes` nodes; override to read more of them."""
+        return cls(max_candidates=candidate_limit(settings, num_nodes), cache=cache)
 
     @abstractmethod
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
@@ -58,7 +83,7 @@ class Heuristic(ABC):
     def fit(self, graph: Graph) -> Self:
         """Remembers the graph; computes the table of all rows when they are bounded or the graph is small."""
         self._check()
-        self.graph_ = graph
+        self._graph = graph
         self._is_prepared = False
         tabulate = self.max_candidates is not None or graph.num_nodes <= SMALL
         self.table_ = self._load_table() if tabulate else None
@@ -66,18 +91,29 @@ class Heuristic(ABC):
 
     def rows(self, nodes: np.ndarray) -> sp.csr_array:
         """Rows of Q_k for `nodes` [len(nodes), n], float32: non-negative, self excluded, each summing to 1 or empty."""
-        if not hasattr(self, "graph_"):
-            raise InputError(f"{type(self).__name__} is not fitted: call fit(graph) first.")
-        nodes = np.asarray(nodes, dtype=np.int64)
         n = self.graph_.num_nodes
+        nodes = np.asarray(nodes, dtype=np.int64)
         if nodes.size and (nodes.min() < 0 or nodes.max() >= n):
-            raise InputError(f"nodes names node {int(nodes.max())}, but the graph has {n} nodes.")
+            wrong = nodes.min() if nodes.min() < 0 else nodes.max()
+            raise InputError(f"nodes names node {int(wrong)}, but the graph has {n} nodes.")
         return self._compute(nodes) if self.table_ is None else sp.csr_array(self.table_[nodes])
+
+    @property
+    def graph_(self) -> Graph:
+        """The graph that the heuristic is fitted on."""
+        if self._graph is None:
+            raise InputError(f"{type(self).__name__} is not fitted: call fit(graph) first.")
+        return self._graph
+
+    def is_fitted_on(self, graph: Graph) -> bool:
+        """Whether the last `fit` was given this graph, or one of the same content."""
+        known = self._graph
+        return known is graph or (known is not None and known.content_hash == graph.content_hash)
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments, which together with the graph decide the rows."""
-        hidden = {"cache", "graph_", "table_"}
-        return {k: v for k, v in vars(self).items() if k not in hidden and not k.startswith("_")}
+        given = {name: value for name, value in vars(self).items() if name != "cache"}
+        return {name: value for name, value in given.items() if not (name[0] == "_" or name[-1] == "_")}
 
     def _check(self) -> None:
         if self.max_candidates is not None and self.max_candidates < 1:
@@ -117,83 +153,8 @@ class Heuristic(ABC):
         return normalized_rows(self._scores(nodes), nodes, self.max_candidates)
 
 
-def normalized_rows(scores: sp.csr_array, nodes: np.ndarray, k: int | None = None) -> sp.csr_array:
-    """Turns scores into distributions: self and non-positive entries out, the k largest kept, rows scaled to sum 1.
-
-    >>> scores = sp.csr_array([[5.0, 3.0, 1.0], [0.0, 2.0, 0.0]])
-    >>> normalized_rows(scores, np.array([0, 1])).toarray()
-    array([[0.  , 0.75, 0.25],
-           [0.  , 0.  , 0.  ]], dtype=float32)
-    """
-    scores = sp.csr_array(scores)
-    if scores.shape[0] != len(nodes):
-        raise InputError(f"There are {scores.shape[0]} rows of scores for {len(nodes)} nodes.")
-    scores = _without_self(scores, np.asarray(nodes, dtype=np.int64))
-    scores = scores if k is None else csr_top_k(scores, k)
-    scores.sort_indices()
-    sums, data = np.empty(len(nodes)), np.empty(scores.nnz, dtype=np.float32)
-    _row_sums(scores.indptr, scores.data, sums)
-    _scale_rows(scores.indptr, scores.data, inverse_or_zero(sums), data)
-    return sp.csr_array(
-        (data, scores.indices.astype(np.int32, copy=False), scores.indptr), shape=scores.shape
-    )
-
-
-def _without_self(scores: sp.csr_array, nodes: np.ndarray) -> sp.csr_array:
-    """The positive entries but those of the centre itself."""
-    # One kind of numbers, as long as that costs little: numba compiles a kernel for every combination it meets.
-    is_large = scores.nnz > LARGE and scores.dtype == np.float32
-    data = scores.data if is_large else scores.data.astype(np.float64, copy=False)
-    first, indices = scores.indptr.astype(np.int64, copy=False), scores.indices.astype(np.int32, copy=False)
-    indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
-    _count_kept(first, indices, data, nodes, indptr[1:])
-    np.cumsum(indptr, out=indptr)
-    kept_indices, kept_data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=data.dtype)
-    _take_kept(first, indices, data, nodes, indptr, kept_indices, kept_data)
-    return sp.csr_array((kept_data, kept_indices, narrow(indptr)), shape=scores.shape)
-
-
-@njit(cache=True, parallel=True)
-def _count_kept(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, nodes: np.ndarray, counts: np.ndarray
-) -> None:
-    for row in prange(len(nodes)):
-        count = 0
-        for entry in range(indptr[row], indptr[row + 1]):
-            count += indices[entry] != nodes[row] and data[entry] > 0
-        counts[row] = count
-
-
-@njit(cache=True, parallel=True)
-def _take_kept(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    data: np.ndarray,
-    nodes: np.ndarray,
-    kept_ptr: np.ndarray,
-    kept_indices: np.ndarray,
-    kept_data: np.ndarray,
-) -> None:
-    for row in prange(len(nodes)):
-        place = kept_ptr[row]
-        for entry in range(indptr[row], indptr[row + 1]):
-            if indices[entry] != nodes[row] and data[entry] > 0:
-                kept_indices[place] = indices[entry]
-                kept_data[place] = data[entry]
-                place += 1
-
-
-@njit(cache=True, parallel=True)
-def _row_sums(indptr: np.ndarray, data: np.ndarray, sums: np.ndarray) -> None:
-    for row in prange(len(sums)):
-        total = 0.0
-        for entry in range(indptr[row], indptr[row + 1]):
-            total += data[entry]
-        sums[row] = total
-
-
-@njit(cache=True, parallel=True)
-def _scale_rows(indptr: np.ndarray, data: np.ndarray, scale: np.ndarray, out: np.ndarray) -> None:
-    for row in prange(len(scale)):
-        for entry in range(indptr[row], indptr[row + 1]):
-            out[entry] = data[entry] * scale[row]
+def candidate_limit(settings: HeuristicSettings, num_nodes: int) -> int | None:
+    """How many candidates a heuristic may propose to a node: what the settings say, else all on a small graph."""
+    if settings.max_candidates is not None or num_nodes <= SMALL:
+        return settings.max_candidates
+    return MAX_CANDIDATES

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ansgt.heuristics.topk import dense_top_k
+from ansgt.heuristics.rows import dense_top_k
 
 Rows: TypeAlias = np.ndarray | sp.csr_array
 
@@ -127,7 +127,7 @@ def _kmeans(points: Tensor, num_cells: int, generator: torch.Generator) -> Tenso
 
 def _nearest(points: Tensor, centres: Tensor, k: int) -> Tensor:
     """The k centres of largest inner product for every point [len(points), k], in blocks."""
-    parts = [torch.topk(block @ centres.T, k).indices for block in points.split(8192)]
+    parts = [torch.topk(block @ centres.T, k).indices for block in torch.split(points, 8192)]
     return torch.cat(parts)
 
 

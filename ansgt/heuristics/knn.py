@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,9 +10,9 @@ import torch
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.heuristics.base import SMALL, Heuristic
+from ansgt.heuristics.base import SMALL, Heuristic, HeuristicSettings, candidate_limit
 from ansgt.heuristics.ivf import CellIndex, FaissIndex, Index
-from ansgt.heuristics.topk import dense_top_k
+from ansgt.heuristics.rows import dense_top_k
 from ansgt.linalg import inverse_or_zero
 from ansgt.storage import DiskCache
 
@@ -52,6 +53,14 @@ class KNN(Heuristic):
         self.k = k
         self.index = index
         self.num_probes = num_probes
+
+    @classmethod
+    def from_settings(
+        cls, settings: HeuristicSettings, num_nodes: int, cache: DiskCache | None = None
+    ) -> Self:
+        k = settings.num_neighbors
+        k = None if k is None else min(k, num_nodes - 1)
+        return cls(k, max_candidates=candidate_limit(settings, num_nodes), cache=cache)
 
     def _check(self) -> None:
         super()._check()

@@ -1,12 +1,14 @@
 """Personalised PageRank (section 5.1): exact on small graphs, forward push on large ones."""
 
+from typing import Self
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.heuristics.base import SMALL, Heuristic
+from ansgt.heuristics.base import SMALL, Heuristic, HeuristicSettings, candidate_limit
 from ansgt.heuristics.push import push_rows
 from ansgt.linalg import inverse_rows, positive_csr, sym_norm
 from ansgt.storage import DiskCache
@@ -20,7 +22,8 @@ _SPARSE = 1 / 16
 class PPR(Heuristic):
     """Q_i = the walk on A that restarts at i with probability c: column i of c (I - (1-c) A D^-1)^-1, self excluded.
 
-    The paper prints S = c (I - (1-c) Ā) without the inverse and leaves the direction open; see DESIGN.md section 6.
+    The paper prints S = c (I - (1-c) Ā) without the inverse and leaves the direction open. We take the inverse, and the walk
+    that starts at the centre; the other direction would compare the walks of other nodes.
 
     Args:
         restart_prob: c.
@@ -48,6 +51,13 @@ class PPR(Heuristic):
         self.restart_prob = restart_prob
         self.method = method
         self.eps = eps
+
+    @classmethod
+    def from_settings(
+        cls, settings: HeuristicSettings, num_nodes: int, cache: DiskCache | None = None
+    ) -> Self:
+        limit = candidate_limit(settings, num_nodes)
+        return cls(settings.restart_prob, max_candidates=limit, cache=cache)
 
     def _check(self) -> None:
         super()._check()
@@ -100,7 +110,7 @@ def _direct(walk: sp.csr_array, nodes: np.ndarray, damping: float) -> np.ndarray
 
 
 def _chebyshev(walk: sp.csr_array, nodes: np.ndarray, damping: float, tol: float = 1e-9) -> np.ndarray:
-    """Rows `nodes` of (I - damping W)^-1, spectrum of W in [-1, 1]; the error falls by `rate` an iteration."""
+    """Rows `nodes` of (I - damping W)^-1, spectrum of W in [-1, 1]; the error falls by the factor `rate` per iteration."""
     inner = 1 / damping
     rate = inner - np.sqrt(inner * inner - 1)
     steps = int(np.ceil(np.log(tol / 2) / np.log(rate)))

@@ -14,34 +14,99 @@ Error: |pi_i - estimate|_1 <= 2 (1-c) R, since the exact and the placed remainde
 R <= eps * (sum of the degrees of the touched nodes) <= 2 |E| eps.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 from numba import njit, prange
 from scipy.sparse.csgraph import connected_components
 
 from ansgt.graph import Graph
-from ansgt.heuristics.topk import keep_largest
+from ansgt.heuristics.rows import TopRows, keep_largest
 
 _CHUNK = 256
 _NUM_HUBS = 256
 
 
-# Columns of a node's state. One row is all that a visit reads, and nodes are numbered by falling degree while pushing, so
-# that the rows visited most lie together: a visit costs much the same on a graph of 5,000 nodes and on one of 300,000.
+class _Walk(NamedTuple):
+    """A walk with restarts on a graph whose nodes are numbered by falling degree.
+
+    The nodes visited most lie together, so that a visit costs much the same on a graph of 5,000 nodes and on one of 300,000.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    component: np.ndarray
+    volume: np.ndarray
+    restart: float
+    eps: float
+
+
+class _Scratch(NamedTuple):
+    """Working arrays of one thread, of a length of n each; `state` is zero but for its thresholds between two centres."""
+
+    state: np.ndarray
+    queue: np.ndarray
+    touched: np.ndarray
+    scores: np.ndarray
+
+
 _P, _R, _THRESHOLD, _QUEUED = 0, 1, 2, 3
+"""Columns of a node's state. One row is all that a visit reads."""
+
+
+def push_rows(
+    graph: Graph, nodes: np.ndarray, restart: float, eps: float, k: int | None = None
+) -> tuple[sp.csr_array, np.ndarray]:
+    """PPR estimates of `nodes`, the k largest of every row (self is 0), and the residual R of every row.
+
+    The L1 error of a complete row (``k=None``) is at most 2 (1 - restart) R.
+    """
+    top = TopRows.empty(len(nodes), graph.num_nodes if k is None else min(k + 1, graph.num_nodes))
+    residuals = np.zeros(len(nodes))
+    order = np.argsort(-graph.degree, kind="stable")
+    rank = np.argsort(order)
+    adj = graph.adj[order][:, order]
+    _, component = connected_components(adj, directed=False)
+    volume = np.bincount(component, weights=graph.degree[order])
+    csr = (adj.indptr.astype(np.int64), adj.indices.astype(np.int32))
+    _push_many(rank[nodes], _Walk(*csr, component, volume, float(restart), float(eps)), *top, residuals)
+    found = top.to_csr(graph.num_nodes)
+    rows = sp.csr_array((found.data, order[found.indices].astype(np.int32), found.indptr), shape=found.shape)
+    rows.sort_indices()
+    return rows, residuals
+
+
+@njit(cache=True, parallel=True)
+def _push_many(
+    nodes: np.ndarray,
+    walk: _Walk,
+    values: np.ndarray,
+    columns: np.ndarray,
+    lengths: np.ndarray,
+    residuals: np.ndarray,
+) -> None:
+    """Top rows of the estimate for `nodes`: values, columns [b, k], lengths [b]; residuals [b] is R."""
+    degree = walk.indptr[1:] - walk.indptr[:-1]
+    n = len(degree)
+    for chunk in prange((len(nodes) + _CHUNK - 1) // _CHUNK):
+        state = np.zeros((n, 4), dtype=np.float32)
+        state[:, _THRESHOLD] = walk.eps * degree
+        queue = np.empty(n, dtype=np.int32)
+        touched = np.empty(n, dtype=np.int32)
+        scores = np.empty(n, dtype=np.float32)
+        scratch = _Scratch(state, queue, touched, scores)
+        for b in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, len(nodes))):
+            count = _push_one(nodes[b], walk, scratch)
+            count, residuals[b] = _estimate(nodes[b], count, walk, scratch)
+            lengths[b] = keep_largest(scores[:count], touched[:count], values[b], columns[b])
 
 
 @njit(cache=True)
-def _push_one(
-    source: int,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    restart: float,
-    state: np.ndarray,
-    queue: np.ndarray,
-    touched: np.ndarray,
-) -> int:
-    """Fills p and r of `state` from zeros; returns how many nodes were touched."""
+def _push_one(source: int, walk: _Walk, scratch: _Scratch) -> int:
+    """Fills p and r of the state from zeros; returns how many nodes were touched."""
+    indptr, indices, restart = walk.indptr, walk.indices, walk.restart
+    state, queue, touched = scratch.state, scratch.queue, scratch.touched
     size = len(queue)
     head, waiting, count = 0, 1, 1
     queue[0], touched[0] = source, source
@@ -73,22 +138,14 @@ def _push_one(
 
 
 @njit(cache=True)
-def _estimate(
-    source: int,
-    count: int,
-    indptr: np.ndarray,
-    restart: float,
-    component: np.ndarray,
-    volume: np.ndarray,
-    state: np.ndarray,
-    touched: np.ndarray,
-    scores: np.ndarray,
-) -> tuple[int, float]:
-    """Scores of the touched nodes and untouched hubs, source 0; clears `state`; returns how many, and the residual."""
+def _estimate(source: int, count: int, walk: _Walk, scratch: _Scratch) -> tuple[int, float]:
+    """Scores of the touched nodes and untouched hubs, source 0; clears the state; returns how many, and the residual."""
+    indptr, component, restart = walk.indptr, walk.component, walk.restart
+    state, touched, scores = scratch.state, scratch.touched, scratch.scores
     left = 0.0
     for t in range(count):
         left += state[touched[t], _R]
-    far = (1.0 - restart) * left / max(volume[component[source]], 1.0)
+    far = (1.0 - restart) * left / max(walk.volume[component[source]], 1.0)
     total = count
     for hub in range(min(_NUM_HUBS, len(component))):  # the first nodes are those of largest degree
         if component[hub] == component[source] and state[hub, _P] == 0.0 and state[hub, _R] == 0.0:
@@ -101,61 +158,3 @@ def _estimate(
         scores[t] = np.float32(0.0 if node == source else score)
         state[node, _P], state[node, _R] = 0.0, 0.0
     return total, left
-
-
-@njit(cache=True, parallel=True)
-def _push_many(
-    nodes: np.ndarray,
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    restart: float,
-    eps: float,
-    component: np.ndarray,
-    volume: np.ndarray,
-    values: np.ndarray,
-    columns: np.ndarray,
-    lengths: np.ndarray,
-    residuals: np.ndarray,
-) -> None:
-    """Top rows of the estimate for `nodes`: values, columns [b, k], lengths [b]; residuals [b] is R."""
-    n = len(indptr) - 1
-    for chunk in prange((len(nodes) + _CHUNK - 1) // _CHUNK):
-        state = np.zeros((n, 4), dtype=np.float32)
-        state[:, _THRESHOLD] = eps * (indptr[1:] - indptr[:-1])
-        queue = np.empty(n, dtype=np.int32)
-        touched = np.empty(n, dtype=np.int32)
-        scores = np.empty(n, dtype=np.float32)
-        for b in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, len(nodes))):
-            source = nodes[b]
-            count = _push_one(source, indptr, indices, restart, state, queue, touched)
-            count, residuals[b] = _estimate(
-                source, count, indptr, restart, component, volume, state, touched, scores
-            )
-            lengths[b] = keep_largest(scores[:count], touched[:count], values[b], columns[b])
-
-
-def push_rows(
-    graph: Graph, nodes: np.ndarray, restart: float, eps: float, k: int | None = None
-) -> tuple[sp.csr_array, np.ndarray]:
-    """PPR estimates of `nodes`, the k largest of every row (self is 0), and the residual R of every row.
-
-    The L1 error of a complete row (``k=None``) is at most 2 (1 - restart) R.
-    """
-    k = graph.num_nodes if k is None else min(k + 1, graph.num_nodes)
-    values = np.empty((len(nodes), k), dtype=np.float32)
-    columns = np.empty((len(nodes), k), dtype=np.int32)
-    lengths = np.zeros(len(nodes), dtype=np.int64)
-    residuals = np.zeros(len(nodes))
-    order = np.argsort(-graph.degree, kind="stable")
-    rank = np.argsort(order)
-    adj = graph.adj[order][:, order]
-    _, component = connected_components(adj, directed=False)
-    volume = np.bincount(component, weights=graph.degree[order])
-    csr = (adj.indptr.astype(np.int64), adj.indices.astype(np.int32))
-    _push_many(rank[nodes], *csr, restart, eps, component, volume, values, columns, lengths, residuals)
-    kept = np.arange(k) < lengths[:, None]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    shape = (len(nodes), graph.num_nodes)
-    rows = sp.csr_array((values[kept], order[columns[kept]].astype(np.int32), indptr), shape=shape)
-    rows.sort_indices()
-    return rows, residuals

@@ -1,33 +1,66 @@
 """`NodeModel`: a model that gives logits for all nodes of one graph at once (the message-passing baselines).
 
-The harness knows nothing else about a model: how to build it, what to precompute, how much memory it will want.
+The harness knows nothing else about a model: how to build it, what to precompute, how much memory it will want. A model
+of your own in a few lines::
+
+    class Smooth(NodeModel):
+        @dataclass(frozen=True)
+        class Settings(ModelSettings):
+            dropout: Rate = 0.5
+
+        def __init__(self, in_channels, out_channels, settings=Settings(), *, num_kept=0):
+            super().__init__(num_kept)
+            self.lin = FeatureLinear(in_channels, out_channels)
+            self.dropout = settings.dropout
+
+        @classmethod
+        def prepare(cls, graph, cache, settings):
+            return {"x": graph.x, "adj": to_torch(gcn_norm(graph))}
+
+        def forward(self, inputs):
+            x = feature_dropout(inputs["x"], self.dropout, self.training, self.num_kept)
+            return inputs["adj"] @ self.lin(x)
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from ansgt.graph import Graph
+from ansgt.settings import ModelSettings
 from ansgt.storage import DiskCache
 
 Inputs = dict[str, Tensor]
-"""What `forward` reads, all on one device. `x` [n, p] and `edge_index` [2, 2|E|] are always there."""
+"""What `forward` reads, all on one device. `x` [n, p], dense or CSR, is always there."""
 
 
 class NodeModel(nn.Module):
     """Base of the full-batch models.
 
-    A subclass takes ``(in_channels, out_channels, *, settings...)``: every setting is a keyword with a default, and
-    these keywords are what a config file may set.
+    The constructor of a subclass takes ``(in_channels, out_channels, settings, *, num_kept=0)`` and, by keyword, what
+    `graph_settings` gives; `settings` is an instance of the subclass's `Settings`.
+
+    Args:
+        num_kept: last columns of x that feature dropout leaves alone: what the harness appended to the features.
     """
 
-    num_kept = 0
-    """Last columns of x that feature dropout leaves alone (`training.features.keep_appended`)."""
+    Settings: ClassVar[type[ModelSettings]] = ModelSettings
+    """Dataclass of the model's settings: what a settings file may change, with types, ranges and defaults."""
+
+    def __init__(self, num_kept: int = 0) -> None:
+        super().__init__()
+        self.num_kept = num_kept
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
-        """Everything that is computed once per graph (normalised adjacency, eigenvectors, ...), on the CPU."""
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Any) -> Inputs:
+        """Everything that is computed once per graph (normalised adjacency, eigenvectors, ...), on the CPU.
+
+        Args:
+            graph: the graph, features as published.
+            cache: keeps on disk what is expensive.
+            settings: an instance of `Settings`.
+        """
         return {"x": graph.x, "edge_index": graph.edge_index}
 
     @classmethod
@@ -36,7 +69,7 @@ class NodeModel(nn.Module):
         return {}
 
     @classmethod
-    def estimate_bytes(cls, graph: Graph, **settings: Any) -> int:
+    def estimate_bytes(cls, graph: Graph, settings: Any) -> int:
         """Upper estimate of the memory one training step wants; checked before the run starts. 0: no concern."""
         return 0
 

@@ -1,59 +1,66 @@
 """The pre-LN transformer of section 5.2: H' = MHA(LN(H)) + H, then H = FFN(LN(H')) + H'."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from ansgt.errors import InputError
-from ansgt.models.attention import (
-    FUSED_LENGTH,
-    AttentionBias,
-    Kernel,
-    MultiHeadAttention,
-    check_cuda,
-    fits_fused_layers,
-)
-from ansgt.models.dropout import Dropout
+from ansgt.kernels.choose import Kernel, choose, has_large_card, product_dtype
+from ansgt.kernels.dropout import Dropout
+from ansgt.kernels.layers import LayerParameters, Rates, fused_layers
+from ansgt.models.attention import AttentionBias, MultiHeadAttention
+from ansgt.settings import Count, Positive, Rate, Size
 
-FUSED_WIDTHS = (64, 128, 256)
-"""Widths d for which a program of the fused layers holds its rows on chip."""
+
+@dataclass(frozen=True)
+class TransformerSettings:
+    """Sizes and rates of the transformer; defaults as in section 6.1 of the paper where it prints one."""
+
+    hidden_channels: Count = 128
+    """d."""
+    num_layers: Count = 5
+    """L."""
+    num_heads: Count = 8
+    """Attention heads; must divide d."""
+    num_proximity: Size = 10
+    """M, powers of the normalised adjacency in the proximity encoding."""
+    num_global: Size = 2
+    """n_g, learnable global nodes in a sequence."""
+    per_layer_bias: bool = False
+    """A proximity bias for every layer instead of one for all."""
+    ffn_multiplier: Positive = 2.0
+    """Width of the FFN's inner layer over d."""
+    dropout: Rate = 0.5
+    """After attention, inside and after the FFN."""
+    attention_dropout: Rate = 0.1
+    """Of the attention weights."""
+    kernel: Kernel = "auto"
+    """How attention is computed: plain, sdpa, (CUDA alone) triton, or auto: what suits the device, and whole layers as a few
+    kernels where that pays. The same function."""
 
 
 class TransformerLayer(nn.Module):
-    """One layer of section 5.2.
+    """One layer of section 5.2."""
 
-    Args:
-        hidden_channels: d.
-        num_heads: heads.
-        ffn_multiplier: width of the FFN's inner layer over d.
-        dropout: after MHA, inside and after the FFN.
-        attention_dropout: on the attention weights.
-        attention: "auto", "plain" or "sdpa".
-    """
-
-    def __init__(
-        self,
-        hidden_channels: int,
-        num_heads: int,
-        ffn_multiplier: float = 2.0,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        attention: Kernel = "auto",
-    ) -> None:
+    def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
-        inner = int(hidden_channels * ffn_multiplier)
-        self.norm1 = nn.LayerNorm(hidden_channels)
-        self.attention = MultiHeadAttention(hidden_channels, num_heads, attention_dropout, attention)
-        self.dropout = Dropout(dropout)
-        self.norm2 = nn.LayerNorm(hidden_channels)
+        width, rate = settings.hidden_channels, settings.dropout
+        inner = int(width * settings.ffn_multiplier)
+        self.norm1 = nn.LayerNorm(width)
+        self.attention = MultiHeadAttention(
+            width, settings.num_heads, settings.attention_dropout, settings.kernel
+        )
+        self.dropout = Dropout(rate)
+        self.norm2 = nn.LayerNorm(width)
         self.ffn = nn.Sequential(
-            nn.Linear(hidden_channels, inner),
+            nn.Linear(width, inner),
             nn.GELU(),
-            Dropout(dropout),
-            nn.Linear(inner, hidden_channels),
-            Dropout(dropout),
+            Dropout(rate),
+            nn.Linear(inner, width),
+            Dropout(rate),
         )
 
     def forward(
@@ -77,38 +84,24 @@ class Transformer(nn.Module):
     its output projection see one token instead of T.
 
     Args:
-        hidden_channels: d.
-        num_layers: L.
-        num_heads: heads.
-        num_proximity: M.
-        num_global: n_g.
-        per_layer_bias: a bias for every layer instead of one for all.
-        ffn_multiplier, dropout, attention_dropout, attention: see `TransformerLayer`.
+        settings: sizes and rates.
+        fused: compute all layers together by a few kernels (`ansgt.kernels.layers`), or raise `InputError` where that
+            cannot be; False: never; None: with `kernel="auto"` wherever it pays.
     """
 
-    def __init__(
-        self,
-        hidden_channels: int,
-        num_layers: int,
-        num_heads: int,
-        num_proximity: int,
-        num_global: int = 0,
-        per_layer_bias: bool = False,
-        ffn_multiplier: float = 2.0,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        attention: Kernel = "auto",
-    ) -> None:
+    def __init__(self, settings: TransformerSettings, *, fused: bool | None = None) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise InputError(f"num_layers={num_layers} must be at least 1.")
-        self.num_global = num_global
-        settings = (hidden_channels, num_heads, ffn_multiplier, dropout, attention_dropout, attention)
-        self.layers = nn.ModuleList(TransformerLayer(*settings) for _ in range(num_layers))
-        num_biases = num_layers if per_layer_bias else 1
-        self.biases = nn.ModuleList(AttentionBias(num_proximity, num_heads) for _ in range(num_biases))
-        self.norm = nn.LayerNorm(hidden_channels)
-        self._may_fuse = attention == "auto" and fits_fused_layers()
+        if settings.num_layers < 1:
+            raise InputError(f"num_layers={settings.num_layers} must be at least 1.")
+        self.num_global = settings.num_global
+        self.layers = nn.ModuleList(TransformerLayer(settings) for _ in range(settings.num_layers))
+        num_biases = settings.num_layers if settings.per_layer_bias else 1
+        self.biases = nn.ModuleList(
+            AttentionBias(settings.num_proximity, settings.num_heads) for _ in range(num_biases)
+        )
+        self.norm = nn.LayerNorm(settings.hidden_channels)
+        self.fused = fused
+        self._may_fuse = settings.kernel == "auto" and has_large_card()
 
     def forward(
         self, h: Tensor, proximity: Tensor, key_bias: Tensor, significance: bool = False
@@ -123,9 +116,9 @@ class Transformer(nn.Module):
         Returns:
             z_c [B, d], and s [B, T] or None.
         """
-        last = len(self.layers) - 1
-        if not significance and self._takes_fused(h):
+        if not significance and self._fuses(h):
             return self.norm(self._fused_layers(h, proximity, key_bias)), None
+        last = len(self.layers) - 1
         scores, bias = [], None
         for number, layer in enumerate(self.layers):
             centre_only = number == last
@@ -137,39 +130,26 @@ class Transformer(nn.Module):
             scores.append(s)
         return self.norm(h[:, 0]), torch.stack(scores).mean(dim=0) if significance else None
 
-    def _takes_fused(self, h: Tensor) -> bool:
-        """Whether the layers run as a few kernels: if asked for by name, or by "auto" in half precision on CUDA."""
-        attention, width = self._first.attention, h.shape[-1]
-        inner = self._first.linear[0].out_features
-        fits = len(self.biases) == 1 and h.shape[1] <= FUSED_LENGTH and width // attention.num_heads >= 16
-        fits = fits and width in FUSED_WIDTHS and inner % min(FUSED_WIDTHS) == 0
-        if attention.attention == "fused":
-            check_cuda(attention.attention, h)
-            if not fits:
-                raise InputError(
-                    f"attention='fused' takes at most {FUSED_LENGTH} tokens, hidden_channels of "
-                    f"{', '.join(map(str, FUSED_WIDTHS))}, heads of 16 channels and more, an FFN whose width is a "
-                    f"multiple of {min(FUSED_WIDTHS)}, and one bias for all layers."
-                )
-            return True
-        return self._may_fuse and fits and h.is_cuda and torch.is_autocast_enabled("cuda")
+    def _fuses(self, h: Tensor) -> bool:
+        """Whether the layers are computed together."""
+        if not (self._may_fuse if self.fused is None else self.fused):
+            return False
+        sizes = {
+            "length": h.shape[1],
+            "hidden_channels": h.shape[2],
+            "head_channels": h.shape[2] // self._first.attention.num_heads,
+            "ffn_channels": self._first.linear[0].out_features,
+            "num_biases": len(self.biases),
+        }
+        return choose("layers", h, "triton" if self.fused else "auto", sizes, product_dtype(h)) == "triton"
 
     def _fused_layers(self, h: Tensor, proximity: Tensor, key_bias: Tensor) -> Tensor:
-        from ansgt.models.triton_bias import pair_bias
-        from ansgt.models.triton_stack import fused_layers
-
         first, table = self._first, cast(AttentionBias, self.biases[0])
-        centre_only = len(self.layers) == 1
-        if table.weight.numel():
-            scalars = table.global_bias
-            bias = pair_bias(proximity, table.weight, scalars, key_bias, self.num_global, centre_only)
-        else:
-            bias = table(proximity, key_bias, self.num_global, centre_only)
-        rates = (first.dropout.rate, first.attention.dropout) if self.training else (0.0, 0.0)
-        half = torch.is_autocast_enabled(h.device.type)
-        dtype = torch.get_autocast_dtype(h.device.type) if half else torch.float32
+        kernel: Kernel = "triton" if table.weight.numel() else "plain"
+        bias = table(proximity, key_bias, self.num_global, len(self.layers) == 1, kernel)
+        rates = Rates(first.dropout.rate, first.attention.dropout) if self.training else Rates()
         parameters = layer_parameters(cast(Iterable[TransformerLayer], self.layers))
-        return fused_layers(h.float(), bias, parameters, first.attention.num_heads, *rates, dtype=dtype)
+        return fused_layers(h.float(), bias, parameters, first.attention.num_heads, rates, product_dtype(h))
 
     @property
     def _first(self) -> TransformerLayer:
@@ -177,11 +157,22 @@ class Transformer(nn.Module):
 
 
 def layer_parameters(layers: Iterable[TransformerLayer]) -> list[Tensor]:
-    """Every layer's parameters, in the order in which `triton_passes` takes them: four matrices, then the vectors."""
+    """`LayerParameters` of all layers, end to end."""
     parameters: list[Tensor] = []
     for layer in layers:
         projection, out, (up, down) = layer.attention.in_proj, layer.attention.out_proj, layer.linear
-        parameters += [projection.weight, out.weight, up.weight, down.weight]
-        parameters += [layer.norm1.weight, layer.norm1.bias, projection.bias, out.bias]
-        parameters += [layer.norm2.weight, layer.norm2.bias, up.bias, down.bias]
+        parameters += LayerParameters(
+            in_proj=projection.weight,
+            out_proj=out.weight,
+            up=up.weight,
+            down=down.weight,
+            gain1=layer.norm1.weight,
+            shift1=layer.norm1.bias,
+            in_bias=projection.bias,
+            out_bias=out.bias,
+            gain2=layer.norm2.weight,
+            shift2=layer.norm2.bias,
+            up_bias=up.bias,
+            down_bias=down.bias,
+        )
     return parameters

@@ -8,8 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from ansgt.report.aggregate import Cell, Difference
-from ansgt.report.figures import figure
+from ansgt.plotting import figure, printable
+from ansgt.runs.statistics import Cell, Difference, choose_reference, paired_differences
+from ansgt.storage import make_folder, write_json, write_text
+
+
+def write_comparison(
+    cells: list[Cell], split: str, run_dir: Path | str, reference: str | None = None
+) -> dict[str, Any]:
+    """Writes compare.md, .csv, .json and .png into `run_dir`; returns what went into the JSON."""
+    folder = make_folder(run_dir)
+    chosen = reference or choose_reference(cells)
+    differences = paired_differences(cells, chosen)
+    result = {
+        "split": split,
+        "reference": chosen,
+        "cells": [cell.as_dict() for cell in cells],
+        "differences": [difference.as_dict() for difference in differences],
+        "seconds": sum(cell.seconds or 0.0 for cell in cells),
+        "run_dir": str(folder),
+    }
+    write_json(folder / "compare.json", result)
+    write_text(folder / "compare.md", comparison_markdown(cells, differences, split, chosen))
+    write_text(folder / "compare.csv", comparison_csv(cells))
+    plot_comparison(cells, folder / "compare.png", split)
+    return result
 
 
 def comparison_markdown(
@@ -38,11 +61,11 @@ def comparison_markdown(
         "",
         "## Cost",
         "",
-        "Seconds are those of training, summed over the splits. Several models a split (setting `train.restarts`) predict",
-        "by their mean.",
+        "Seconds are those of training, summed over the splits. Several models per split (setting `train.num_models`)",
+        "predict by their mean.",
         "",
         *_table(
-            ["model", "data set", "models a split", "seconds", "peak memory, MB", "parameters"],
+            ["model", "data set", "models per split", "seconds", "peak memory, MB", "parameters"],
             [_cost_row(cell) for cell in cells if cell.error is None],
         ),
     ]
@@ -81,7 +104,7 @@ def _difference_row(d: Difference) -> list[str]:
 def _cost_row(cell: Cell) -> list[str]:
     memory = "-" if cell.peak_bytes is None else f"{cell.peak_bytes / 1e6:.0f}"
     seconds, parameters = f"{cell.seconds or 0:.1f}", f"{cell.num_parameters:,}"
-    return [cell.model, cell.dataset, str(cell.restarts), seconds, memory, parameters]
+    return [cell.model, cell.dataset, str(cell.num_models), seconds, memory, parameters]
 
 
 COLUMNS = (
@@ -94,7 +117,7 @@ COLUMNS = (
     "seconds",
     "peak_bytes",
     "num_parameters",
-    "restarts",
+    "num_models",
     "error",
 )
 
@@ -128,7 +151,7 @@ def plot_comparison(cells: Sequence[Cell], path: Path | str, split: str) -> None
                     axis.plot([100 * cell.mean] * 2, [row - 0.32, row + 0.32], color="#1d3557", linewidth=2)
             axis.set_ylim(len(models) - 0.5, -0.5)
             axis.set_yticks(range(len(models)), models if number == 0 else [""] * len(models))
-            axis.set_title(dataset)
+            axis.set_title(printable(dataset))
             axis.set_xlabel("test accuracy, %")
             axis.grid(axis="x", alpha=0.3)
         np.atleast_1d(axes)[0].figure.suptitle(f"split {split}", fontsize=10)

@@ -10,6 +10,7 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from ansgt.device import runs_numba
 from ansgt.errors import InputError
 from ansgt.heuristics import HeuristicLike
 
@@ -100,7 +101,7 @@ class Mixture:
         """
         weights = self.shares(p, rows)
         size = weights.shape[1] * self.Q.shape[2]
-        if self.device.type == "cpu" and size >= _JIT_PAYS:
+        if size >= _JIT_PAYS and runs_numba(self.device):
             return _psi_numba(self.Q, torch.arange(self.Q.shape[1]) if rows is None else rows, weights)
         Q = self.Q if rows is None else self.Q[:, rows]
         psi = Q[0].to(torch.float64) * weights[0, :, None]

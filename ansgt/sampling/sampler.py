@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansgt.device import has_small_caches
 from ansgt.errors import InputError, unknown_name
-from ansgt.sampling.counter import sequence_keys, stream
+from ansgt.sampling.drawing import draw_with_replacement, race, sequence_keys, stream
 from ansgt.sampling.mixture import Mixture
-from ansgt.sampling.race import race
-from ansgt.sampling.replacement import draw_with_replacement
 
 MODES = ("without", "with", "distinct")
-_CHUNK_ELEMENTS = {"cpu": 1 << 24, "cuda": 1 << 28}
+_SMALL_CHUNK, _LARGE_CHUNK = 1 << 24, 1 << 28
+"""Elements of a working array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class SampledNodes:
         mask: True where a slot holds a node [B, S, N], bool; real slots come first.
         count: how often the node was drawn [B, S, N], int64; 1 except in mode "distinct", 0 where masked.
         position: column of the node in the mixture's tables [B, S, N], int64; 0 where masked.
-        tau: time of the first clock that missed [B, S], float64 (`ansgt.sampling.race`); inf except in mode "without".
+        tau: time of the first clock that missed [B, S], float64 (`ansgt.sampling.drawing`); inf except in mode "without".
         nodes: the centres [B], int64.
         p: probabilities of the heuristics that were drawn with [K], float64.
         mode: one of "without", "with", "distinct".
@@ -126,10 +126,10 @@ class NodeSampler:
     def _chunks(self, nodes: Tensor) -> Iterator[Tensor]:
         """Blocks of centres whose working arrays stay bounded; an empty list of centres gives one empty block."""
         width = self.mixture.candidates.shape[1]
-        on_gpu = nodes.device.type != "cpu"
-        per_node = width * (self.num_sequences if self.mode == "without" and on_gpu else 1)
+        small = has_small_caches(nodes.device)
+        per_node = width * (self.num_sequences if self.mode == "without" and not small else 1)
         per_node = max(per_node, self.num_sequences * self.num_sampled)
-        limit = _CHUNK_ELEMENTS["cuda" if on_gpu else "cpu"]
+        limit = _SMALL_CHUNK if small else _LARGE_CHUNK
         yield from torch.split(nodes, max(1, limit // per_node))
 
     def _draw_chunk(self, nodes: Tensor, p: Tensor, key: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """`SequenceBuilder`: integer tables of all sequences of a round, on the device; a batch is a few gathers of fixed shape."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,14 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ansgt.device import reads_aligned_rows, replays_graphs
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
 from ansgt.linalg import row_top_k, to_torch
-from ansgt.sampling.counter import sequence_keys, stream
-from ansgt.sampling.race import race
+from ansgt.sampling.drawing import race, sequence_keys, stream
 from ansgt.sampling.sampler import SampledNodes
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
-from ansgt.sequences.proximity import Proximity
+from ansgt.sequences.proximity import CoarseLike, Proximity
 
 ENCODE = ("auto", "all", "unique")
 _SUPERNODES = 1
@@ -25,15 +25,25 @@ _CHUNK_ELEMENTS = 1 << 24
 ALIGNED_COLUMNS = 16
 
 
-class CoarseLike(Protocol):
-    """What is used of a coarse graph: assignment [n], adjacency PᵀAP [n_c, n_c] and features PᵀX [n_c, p]."""
+@dataclass(frozen=True)
+class BuilderOptions:
+    """How sequences are built.
 
-    @property
-    def assignment(self) -> np.ndarray: ...
-    @property
-    def adj(self) -> sp.csr_array: ...
-    @property
-    def x(self) -> Tensor: ...
+    Args:
+        seed: of the super-node draw.
+        multiplicity_bias: whether a merged token's `log_count` is the log of how often it was drawn, or 0.
+        encode: "all" puts every row of the features into a batch (fixed shape; what a captured graph wants), "unique"
+            only those that occur; "auto" is "all" on a GPU, elsewhere the smaller of the two.
+        max_neighbors: cut of a row of the coarse adjacency, largest weights first.
+        max_table_bytes: how much a kept table of proximities may take where they are not a table already; beyond
+            that they are computed batch by batch.
+    """
+
+    seed: int = 0
+    multiplicity_bias: bool = True
+    encode: str = "auto"
+    max_neighbors: int = 256
+    max_table_bytes: int = 16 << 30
 
 
 class SequenceBuilder:
@@ -46,22 +56,11 @@ class SequenceBuilder:
     Args:
         graph: features and labels.
         layout: N, n_s, n_g.
-        proximity: fitted on the same graph and coarse graph; its device is the builder's.
-        coarse: anything with `assignment`, `adj` and `x`; ``None`` only if the layout has no super-node slots.
-        seed: of the super-node draw.
-        encode: "all" puts every row of the features into a batch (fixed shape; what a captured graph wants), "unique"
-            only those that occur, "auto" the smaller of the two.
-        max_neighbors: cut of a row of the coarse adjacency, largest weights first.
-        max_table_bytes: how much a kept table of proximities may take where they are not a table already; beyond
-            that they are computed batch by batch.
-        feature_dtype: of dense features on a GPU; None keeps theirs.
+        proximity: fitted on the same graph and coarse graph; its device is the builder's, and its precision that of dense
+            features on a GPU.
+        coarse: the coarse graph; ``None`` only if the layout has no super-node slots.
+        options: see `BuilderOptions`.
     """
-
-    ids: Tensor
-    mask: Tensor
-    log_count: Tensor
-    phi: Tensor | None
-    _row: Tensor
 
     def __init__(
         self,
@@ -69,30 +68,34 @@ class SequenceBuilder:
         layout: SequenceLayout,
         proximity: Proximity,
         coarse: CoarseLike | None = None,
-        *,
-        seed: int = 0,
-        encode: str = "auto",
-        max_neighbors: int = 256,
-        max_table_bytes: int = 16 << 30,
-        feature_dtype: torch.dtype | None = None,
+        options: BuilderOptions | None = None,
     ) -> None:
-        if encode not in ENCODE:
-            raise unknown_name("encode setting", encode, ENCODE)
+        self.options = options or BuilderOptions()
+        if self.options.encode not in ENCODE:
+            raise unknown_name("encode setting", self.options.encode, ENCODE)
         if layout.num_supernodes and coarse is None:
             raise InputError(f"num_supernodes is {layout.num_supernodes}, but there is no coarse graph.")
         self.layout = layout
         self.proximity = proximity
         self.device = proximity.device_
-        self.seed = seed
-        self.encode = encode
-        self.max_table_bytes = max_table_bytes
         self.num_nodes = graph.num_nodes
-        self.x = _for_device(_stack_features(graph, coarse), self.device, feature_dtype)
+        self.x = _for_device(_stack_features(graph, coarse), self.device, proximity.dtype)
         self.y = graph.y.to(self.device)
         self._globals = -1 - torch.arange(layout.num_global, device=self.device)
         if coarse is not None:
             self._own = torch.as_tensor(coarse.assignment, dtype=torch.int64).to(self.device)
-            self._near, self._near_weight = _neighbor_tables(coarse.adj, max_neighbors, self.device)
+            self._near, self._near_weight = _neighbor_tables(
+                coarse.adj, self.options.max_neighbors, self.device
+            )
+        nothing = torch.zeros(0, 0, layout.length, device=self.device)
+        self.ids, self.mask, self.log_count = nothing.int(), nothing.bool(), nothing
+        self.phi: Tensor | None = None
+        self._row = torch.zeros(0, dtype=torch.int64, device=self.device)
+
+    @property
+    def num_sequences(self) -> int:
+        """S of the present tables."""
+        return self.ids.shape[1]
 
     def resample(self, sampled: SampledNodes, round: int = 0) -> "SequenceBuilder":
         """Takes the draw of a round and builds the tables: `ids`, `mask`, `log_count` [R, S, T] for its R centres.
@@ -101,29 +104,22 @@ class SequenceBuilder:
         """
         nodes = sampled.nodes.to(self.device)
         shape = (*sampled.ids.shape[:2], self.layout.length)
-        self.num_sequences = shape[1]
-        self._put("ids", torch.zeros(shape, dtype=torch.int32, device=self.device))
-        self._put("mask", torch.ones(shape, dtype=torch.bool, device=self.device))
-        self._put("log_count", torch.zeros(shape, device=self.device))
+        self.ids = _into(self.ids, torch.zeros(shape, dtype=torch.int32, device=self.device))
+        self.mask = _into(self.mask, torch.ones(shape, dtype=torch.bool, device=self.device))
+        self.log_count = _into(self.log_count, torch.zeros(shape, device=self.device))
         self.ids[..., 0] = nodes[:, None]
         self.ids[..., self.layout.sampled] = sampled.ids
         self.mask[..., self.layout.sampled] = sampled.mask
-        self.log_count[..., self.layout.sampled] = sampled.count.clamp(min=1).log()
+        if self.options.multiplicity_bias:
+            self.log_count[..., self.layout.sampled] = sampled.count.clamp(min=1).log()
         self.ids[..., self.layout.globals] = self._globals
         if self.layout.num_supernodes:
             self._place_supernodes(nodes, round)
-        self._put("_row", torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device))
+        self._row = _into(self._row, torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device))
         self._row[nodes] = torch.arange(len(nodes), device=self.device)
-        self._put("phi", self._tabulate())
+        phi = self._tabulate()
+        self.phi = phi if self.phi is None or phi is None else _into(self.phi, phi)
         return self
-
-    def _put(self, name: str, table: Tensor | None) -> None:
-        """Sets a table, into the memory of the old one where that has its shape."""
-        old = getattr(self, name, None)
-        if old is not None and table is not None and old.shape == table.shape:
-            old.copy_(table)
-        else:
-            setattr(self, name, table)
 
     def batch(self, centres: Tensor, sequences: Tensor | None = None) -> SequenceBatch:
         """Sequences of `centres` [b], centre-major: row i * s + j is centre i, sequence j of `sequences` [s].
@@ -148,7 +144,7 @@ class SequenceBuilder:
     def _place_supernodes(self, nodes: Tensor, round: int) -> None:
         """Own super-node, then the others by a race over the own one's neighbours."""
         slots = self.layout.supernodes
-        key = stream(self.seed, round, _SUPERNODES)
+        key = stream(self.options.seed, round, _SUPERNODES)
         for part in self._node_chunks(len(nodes)):
             own = self._own[nodes[part]]
             chosen = self._draw_neighbors(nodes[part], own, key)
@@ -172,7 +168,7 @@ class SequenceBuilder:
         """Proximities of all sequences [R, S, T, T, M], unless they are a gather anyway or would not fit."""
         length, width = self.layout.length, self.proximity.num_proximity
         size = self.ids.numel() * length * width * self.proximity.dtype.itemsize
-        if self.proximity.is_table or size > self.max_table_bytes:
+        if self.proximity.is_table or size > self.options.max_table_bytes:
             return None
         flat = self.proximity.pairs(self._flat(self.ids).to(torch.int64), self._flat(self.mask))
         return flat.view(*self.ids.shape[:2], length, length, width)
@@ -180,8 +176,8 @@ class SequenceBuilder:
     def _features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Rows to encode [U, p] and which of them a token is [B, T]."""
         real = mask & (ids >= 0)
-        whole = self.encode == "all" or (self.encode == "auto" and self.x.shape[0] <= ids.numel())
-        if whole:
+        encode, fixed = self.options.encode, replays_graphs(self.device)
+        if encode == "all" or (encode == "auto" and (fixed or self.x.shape[0] <= ids.numel())):
             rows, x = torch.where(real, ids, 0), self.x
         else:
             kept, rows = torch.unique(torch.where(real, ids, ids[:, :1]), return_inverse=True)
@@ -191,6 +187,11 @@ class SequenceBuilder:
     @staticmethod
     def _flat(table: Tensor) -> Tensor:
         return table.flatten(0, 1)
+
+
+def _into(old: Tensor, new: Tensor) -> Tensor:
+    """The values of `new`, in the memory of `old` where that has its shape."""
+    return old.copy_(new) if old.shape == new.shape else new
 
 
 def _neighbor_tables(
@@ -219,12 +220,12 @@ def _stack_features(graph: Graph, coarse: CoarseLike | None) -> Tensor:
     return to_torch(sp.csr_array(sp.vstack([own, sp.csr_array(_dense(coarse.x).numpy())])))
 
 
-def _for_device(x: Tensor, device: torch.device, dtype: torch.dtype | None) -> Tensor:
+def _for_device(x: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
     """Features where they are used. On a GPU dense rows get columns of zeros up to a multiple of 16: tensor cores read
     rows in 16-byte pieces, and Cora's 1,433 columns would take the slow path. `InputProjection` knows."""
-    if device.type != "cuda" or x.layout != torch.strided:
+    if not reads_aligned_rows(device) or x.layout != torch.strided:
         return x.to(device)
-    return F.pad(x.to(device, dtype or x.dtype), (0, -x.shape[1] % ALIGNED_COLUMNS))
+    return F.pad(x.to(device, dtype), (0, -x.shape[1] % ALIGNED_COLUMNS))
 
 
 def _dense(x: Tensor | np.ndarray | sp.csr_array) -> Tensor:

@@ -1,18 +1,34 @@
 """Proximity encoding Phi_m(i, j) = Ã^m[i, j], m = 0..M-1, for the pairs of a sequence (section 5.2)."""
 
+from typing import Protocol
+
 import numpy as np
 import scipy.sparse as sp
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from ansgt.device import table_limit
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.linalg import sym_norm
-from ansgt.sequences.powers import BlockedPowers, Powers, TablePowers, TruncatedPowers, fill_powers
+from ansgt.kernels.product import product
+from ansgt.linalg import sym_norm, to_torch
+from ansgt.sequences.powers import BlockedPowers, Powers, TruncatedPowers
 
 MODES = ("auto", "dense", "blocked", "approximate")
 EXACT_LIMIT = 50_000
-"""Above this many nodes "auto" no longer pays for exact powers: 2,200 s a round at 170,000 nodes on two cores."""
+"""Above this many nodes "auto" no longer pays for exact powers: 2,200 s per round at 170,000 nodes on two cores."""
+
+
+class CoarseLike(Protocol):
+    """What is used of a coarse graph: assignment [n], adjacency PᵀAP [n_c, n_c] and features PᵀX [n_c, p]."""
+
+    @property
+    def assignment(self) -> np.ndarray: ...
+    @property
+    def adj(self) -> sp.csr_array: ...
+    @property
+    def x(self) -> Tensor: ...
 
 
 class Proximity:
@@ -24,9 +40,10 @@ class Proximity:
 
     Args:
         num_proximity: M.
-        mode: "dense" holds every pair, [(n + n_c + 1)², M] numbers on the device; "blocked" is exact in bounded
-            memory; "approximate" drops entries below eps * sqrt(degree) (error: `ansgt.sequences.truncated`); "auto"
-            takes dense if it fits in `max_table_bytes`, blocked up to 50,000 nodes, approximate beyond.
+        mode: "dense" holds every pair, [(n + n_c + 1)², M] numbers on the device: a batch is one gather; "blocked" is
+            exact in bounded memory; "approximate" drops entries below eps * sqrt(degree) (error:
+            `ansgt.sequences.powers`); "auto" takes dense if it fits in `max_table_bytes`, blocked up to 50,000 nodes,
+            approximate beyond.
         dtype: of the result; bfloat16 halves the table.
         eps: cut of "approximate".
         max_table_bytes: what "auto" may spend on the dense table; by default 4 GB on a CPU and 24 GB on a GPU.
@@ -40,10 +57,6 @@ class Proximity:
         eps: float = 3e-4,
         max_table_bytes: int | None = None,
     ) -> None:
-        if mode not in MODES:
-            raise unknown_name("proximity mode", mode, MODES)
-        if num_proximity < 1:
-            raise InputError(f"num_proximity must be at least 1, not {num_proximity}.")
         self.num_proximity = num_proximity
         self.mode = mode
         self.dtype = dtype
@@ -51,35 +64,29 @@ class Proximity:
         self.max_table_bytes = max_table_bytes
 
     def fit(
-        self,
-        graph: Graph,
-        coarse_adj: sp.csr_array | None = None,
-        assignment: np.ndarray | None = None,
-        device: torch.device | str = "cpu",
+        self, graph: Graph, coarse: CoarseLike | None = None, device: torch.device | str = "cpu"
     ) -> "Proximity":
         """Normalises both graphs and, in mode "dense", computes the table.
 
         Args:
             graph: the graph.
-            coarse_adj: A' [n_c, n_c], weighted, symmetric; ``None`` without super-nodes.
-            assignment: super-node of every node [n].
+            coarse: its coarse graph; ``None`` without super-nodes.
             device: where the table and the results live.
         """
+        self._check(graph, coarse)
         self.num_nodes_ = graph.num_nodes
-        self.num_coarse_ = 0 if coarse_adj is None else coarse_adj.shape[0]
+        self.num_coarse_ = 0 if coarse is None else coarse.adj.shape[0]
         self.device_ = torch.device(device)
-        if coarse_adj is not None and (assignment is None or len(assignment) != graph.num_nodes):
-            raise InputError("assignment must name a super-node for every node.")
-        own = np.zeros(graph.num_nodes, dtype=np.int64) if assignment is None else np.asarray(assignment)
+        own = np.zeros(graph.num_nodes, dtype=np.int64) if coarse is None else np.asarray(coarse.assignment)
         self._own = torch.as_tensor(own, dtype=torch.int64).to(device)
         self.mode_ = self._choose() if self.mode == "auto" else self.mode
         self._coarse: Powers | None = None
         if self.mode_ == "dense":
-            self._fine: Powers = self._joint_table(graph.adj, coarse_adj)
+            self._fine: Powers = self._joint_table(graph.adj, None if coarse is None else coarse.adj)
             return self
         self._fine = self._powers(graph.adj)
-        if coarse_adj is not None:
-            self._coarse = self._powers(sp.csr_array(coarse_adj))
+        if coarse is not None:
+            self._coarse = self._powers(sp.csr_array(coarse.adj))
         return self
 
     @property
@@ -107,6 +114,14 @@ class Proximity:
         both_nodes = is_node[:, :, None] & is_node[:, None, :]
         return torch.where(both_nodes[..., None], phi, coarse)
 
+    def _check(self, graph: Graph, coarse: CoarseLike | None) -> None:
+        if self.mode not in MODES:
+            raise unknown_name("proximity mode", self.mode, MODES)
+        if self.num_proximity < 1:
+            raise InputError(f"num_proximity must be at least 1, not {self.num_proximity}.")
+        if coarse is not None and len(coarse.assignment) != graph.num_nodes:
+            raise InputError("assignment must name a super-node for every node.")
+
     def _choose(self) -> str:
         size = (self.num_nodes_ + self.num_coarse_ + 1) ** 2 * self.num_proximity * self.dtype.itemsize
         if size <= (self.max_table_bytes or table_limit(self.device_)):
@@ -114,13 +129,11 @@ class Proximity:
         return "blocked" if self.num_nodes_ <= EXACT_LIMIT else "approximate"
 
     def _powers(self, adj: sp.csr_array) -> Powers:
-        matrix = sym_norm(adj)
         if self.mode_ == "blocked":
-            return BlockedPowers(matrix, self.num_proximity, self.dtype, self.device_)
-        scale = np.sqrt(np.asarray(adj.sum(axis=1)).ravel() + 1.0)
-        return TruncatedPowers(matrix, scale, self.num_proximity, self.eps, self.dtype, self.device_)
+            return BlockedPowers(adj, self.num_proximity, self.dtype, self.device_)
+        return TruncatedPowers(adj, self.num_proximity, self.eps, self.dtype, self.device_)
 
-    def _joint_table(self, adj: sp.csr_array, coarse_adj: sp.csr_array | None) -> TablePowers:
+    def _joint_table(self, adj: sp.csr_array, coarse_adj: sp.csr_array | None) -> "TablePowers":
         """One table over nodes and super-nodes, so that a batch is one gather of fixed shape."""
         n, size = self.num_nodes_, self.num_nodes_ + self.num_coarse_
         shape = (size + 1, size + 1, self.num_proximity)
@@ -134,12 +147,25 @@ class Proximity:
         return TablePowers(table)
 
 
-def table_limit(device: torch.device) -> int:
-    """What a dense table may take: 4 GiB on a CPU; on a GPU 24 GiB, or half of what is free if that is less."""
-    if device.type != "cuda":
-        return 4 << 30
-    free, _ = torch.cuda.mem_get_info(device)
-    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(
-        device
-    )  # by torch, for the next tensor
-    return min(24 << 30, (free + kept) // 2)
+class TablePowers:
+    """A resident table [n + 1, n + 1, M]; its last row and column are zero and stand for "no node"."""
+
+    def __init__(self, table: Tensor) -> None:
+        self.table = table
+        self._flat = table.view(-1, table.shape[-1])
+
+    def pairs(self, ids: Tensor) -> Tensor:
+        null = self.table.shape[0] - 1
+        safe = torch.where(ids >= 0, ids, null)
+        flat = safe[:, :, None] * (null + 1) + safe[:, None, :]
+        return F.embedding(flat, self._flat)
+
+
+def fill_powers(out: Tensor, matrix: sp.csr_array) -> None:
+    """Writes Ã^m to out[:, :, m] for every m of out [n, n, M], on out's device."""
+    n = matrix.shape[0]
+    sparse = to_torch(matrix).to(out.device)
+    power = torch.eye(n, device=out.device)
+    for m in range(out.shape[-1]):
+        power = product(sparse, power) if m else power
+        out[..., m] = power

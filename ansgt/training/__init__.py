@@ -1,17 +1,64 @@
-"""Training: the harness, its learners and its records."""
+"""Learning alone: the learners, their steps and their optimizers.
 
-from ansgt.training.build import build_learner, model_defaults, resolve_device, section_defaults
-from ansgt.training.fit import Progress, run, train_split
-from ansgt.training.records import RunFolder, open_run
+A `Learner` is all that the harness (`runs/run.py`) knows of a model under training: it asks for an epoch, for the trained
+model, and for state, and never sees which model it trains.
+"""
 
-__all__ = [
-    "Progress",
-    "RunFolder",
-    "build_learner",
-    "model_defaults",
-    "open_run",
-    "resolve_device",
-    "run",
-    "section_defaults",
-    "train_split",
-]
+import importlib
+from typing import Any, Protocol
+
+from ansgt.config import RunConfig
+from ansgt.graph import Graph, Split
+from ansgt.prediction import TrainedModel
+from ansgt.storage import DiskCache
+
+LEARNERS: dict[str, str] = {
+    "ansgt": "ansgt.training.adaptive:AdaptiveLearner",
+    "gophormer": "ansgt.training.gophormer:GophormerLearner",
+}
+"""Models that are not trained full-batch -> "module:class"."""
+FULL_BATCH = "ansgt.training.full_batch:FullBatchLearner"
+
+State = dict[str, Any]
+"""Nested dicts of tensors and plain values, which `storage.save_state` stores without pickle."""
+
+
+class Learner(Protocol):
+    """A trained model plus what learning needs.
+
+    All randomness of an epoch comes from the global generators, which the harness seeds from (seed, split, epoch) before
+    `train_epoch`; a learner that draws on its own derives from the same numbers.
+    """
+
+    @property
+    def trained(self) -> TrainedModel:
+        """What would be left if training ended now."""
+
+    def train_epoch(self, epoch: int) -> float:
+        """One pass over the training part; returns the mean loss."""
+
+    def state_dict(self) -> State:
+        """Everything that an exact resumption needs (weights included)."""
+
+    def load_state_dict(self, state: State) -> None: ...
+
+    def history(self) -> list[dict[str, Any]]:
+        """What else the record should keep, one row per event (the bandit's updates); [] when there is nothing."""
+
+
+def build_learner(config: RunConfig, graph: Graph, split: Split, seed: int, cache: DiskCache) -> Learner:
+    """The learner of one split, freshly initialised from the global generators.
+
+    Args:
+        config: of the run.
+        graph: the graph.
+        split: whose training part is learned from.
+        seed: of the sequences drawn.
+        cache: for what is computed once per graph.
+    """
+    module, _, name = LEARNERS.get(config.model_name, FULL_BATCH).partition(":")
+    learner: Learner = getattr(importlib.import_module(module), name)(config, graph, split, seed, cache)
+    return learner
+
+
+__all__ = ["Learner", "build_learner"]

@@ -1,19 +1,22 @@
-"""AdamW with the schedule of section 6.1, in a form that a captured CUDA graph can replay.
+"""AdamW with the schedule of section 6.1 and a running mean of the weights, as a captured CUDA graph can replay them.
 
 The learning rate is computed on the parameters' device from the optimizer's own step count: nothing about an update lives
 on the host, so the same code runs eagerly and inside a graph.
 """
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
-from torch.optim.adamw import adamw
 
 from ansgt.config import RunConfig
 from ansgt.errors import InputError
+from ansgt.kernels.adamw import FlatState, Update, flat_update
+from ansgt.models.ansgt import ANSGT
+from ansgt.prediction.capture import Restore
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,12 @@ class Grouped(Protocol):
 
 
 class ScheduledAdamW:
-    """AdamW whose learning rate follows a schedule; two kernels on CUDA, and capturable there.
+    """AdamW whose learning rate follows a schedule; a captured CUDA graph can replay it.
 
     The parameters are moved into one flat buffer, of which they become views, and so are the moments: an update is one
-    pass over four arrays whatever the model is made of. State is made at once and only ever written in place: a CUDA
-    graph that was captured before `load_state_dict` stays valid after it. A parameter without gradient counts as one
-    whose gradient is zero.
+    pass over four arrays whatever the model is made of (`ansgt.kernels.adamw`). State is made at once and only ever
+    written in place: a CUDA graph that was captured before `load_state_dict` stays valid after it. A parameter without
+    gradient counts as one whose gradient is zero.
 
     Args:
         model: whose parameters to update, on their final device; may offer `param_groups`.
@@ -90,16 +93,14 @@ class ScheduledAdamW:
         clip_norm: float | None = None,
     ) -> None:
         self.schedule = schedule
-        self.clip_norm = clip_norm
-        self.weight_decay, self.betas, self.eps = weight_decay, betas, eps
         decayed, rest = _decayed_and_rest(model, schedule.peak, weight_decay)
         names = {parameter: name for name, parameter in model.named_parameters()}
         self.parameters: dict[str, nn.Parameter] = {names[p]: p for p in (*decayed, *rest)}
-        self.num_decayed = sum(p.numel() for p in decayed)
+        num_decayed = sum(p.numel() for p in decayed)
+        self.update = Update(num_decayed, weight_decay, betas, eps, clip_norm)
         self.flat = _flattened(list(self.parameters.values()))
         self.grad, self.exp_avg, self.exp_avg_sq = (torch.zeros_like(self.flat) for _ in range(3))
         self.count = torch.zeros((), dtype=torch.float32, device=self.flat.device)
-        self._flat_adamw = _load_kernels() if self.flat.is_cuda else None
 
     @property
     def num_updates(self) -> int:
@@ -116,49 +117,8 @@ class ScheduledAdamW:
         self.count += 1
         grads = (torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters.values())
         torch.cat(_joined([grad.reshape(-1) for grad in grads]), out=self.grad)
-        if self._flat_adamw is None:
-            self._update()
-            return
-        self._flat_adamw(
-            self.flat,
-            self.grad,
-            self.exp_avg,
-            self.exp_avg_sq,
-            self.count,
-            self.schedule,
-            num_decayed=self.num_decayed,
-            weight_decay=self.weight_decay,
-            betas=self.betas,
-            eps=self.eps,
-            clip_norm=self.clip_norm,
-        )
-
-    def _update(self) -> None:
-        """The function behind `torch.optim.AdamW`; the class itself would import `torch._dynamo`, which takes seconds."""
-        if self.clip_norm is not None:
-            self.grad *= (self.clip_norm / (self.grad.norm() + 1e-6)).clamp(max=1.0)
-        lr = self.schedule.value(self.count).float()
-        sizes = (self.num_decayed, self.flat.numel() - self.num_decayed)
-        arrays = (self.flat, self.grad, self.exp_avg, self.exp_avg_sq)
-        for decay, *parts in zip((self.weight_decay, 0.0), *(a.split(sizes) for a in arrays), strict=True):
-            parameter, grad, exp_avg, exp_avg_sq = parts
-            adamw(
-                [parameter],
-                [grad],
-                [exp_avg],
-                [exp_avg_sq],
-                [],
-                [self.count - 1],  # which it counts up itself
-                fused=True,
-                capturable=lr.is_cuda,
-                amsgrad=False,
-                lr=lr,  # type: ignore[arg-type]
-                weight_decay=decay,
-                beta1=self.betas[0],
-                beta2=self.betas[1],
-                eps=self.eps,
-                maximize=False,
-            )
+        state = FlatState(self.flat, self.grad, self.exp_avg, self.exp_avg_sq, self.count)
+        flat_update(state, self.schedule, self.update)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Flat named tensors, copies: the update count and both moments of every parameter."""
@@ -242,9 +202,31 @@ def _joined(parts: list[Tensor]) -> list[Tensor]:
     return joined
 
 
-def _load_kernels() -> Callable[..., None] | None:
-    try:
-        from ansgt.training.triton_adamw import flat_adamw
-    except ImportError:
-        return None
-    return flat_adamw
+class WeightAverage:
+    """Exponential moving average of a model's weights, in a second model that predicts in its place.
+
+    With a few dozen training nodes the weights swing from epoch to epoch, and the epoch that validation picks is partly
+    luck; their mean moves slowly. Written in place, so that a captured step may contain `update`.
+
+    Args:
+        live: the model under training.
+        mean: the model that holds the mean; equal to `live` at the start.
+        updates: time constant; a weight that is u updates old counts exp(-u / updates).
+    """
+
+    def __init__(self, live: ANSGT, mean: ANSGT, updates: float) -> None:
+        self.model: ANSGT = mean.requires_grad_(False)
+        self.share = -math.expm1(-1.0 / updates)
+        self._mean: list[Tensor] = list(mean.parameters())
+        self._live: list[Tensor] = list(live.parameters())
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Takes the present weights into the mean."""
+        torch._foreach_lerp_(self._mean, self._live, self.share)
+
+    @torch.no_grad()
+    def snapshot(self) -> Restore:
+        """What takes the mean back to now, in place."""
+        kept = [value.clone() for value in self._mean]
+        return lambda: torch._foreach_copy_(self._mean, kept)

@@ -1,7 +1,6 @@
-"""The training step and averaged inference on sequences (section 5.3): fixed shapes, no wait for the device.
+"""The training step on sequences: fixed shapes, no wait for the device.
 
-Centres travel as a [b] tensor of node ids in which -1 is padding: a ragged last batch has the shape of all others and
-the same function serves the eager path (CPU, debugging) and the captured one.
+Centres travel as in `prediction/inference.py`: -1 is padding, and a ragged last batch has the shape of all others.
 """
 
 from collections.abc import Callable
@@ -10,16 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ansgt.device import sent
 from ansgt.models.ansgt import ANSGT
-from ansgt.sequences.batch import SequenceBatch
-from ansgt.training.average import WeightAverage
-from ansgt.training.capture import Captured, Restore
-from ansgt.training.optim import ScheduledAdamW
-
-Build = Callable[[Tensor], SequenceBatch]
-"""Centres [b] -> the batch of their b * S sequences, centre-major (`SequenceBuilder.batch`)."""
-
-PADDING = -1
+from ansgt.prediction.capture import Captured, Restore
+from ansgt.prediction.inference import Build, padded
+from ansgt.training.optim import ScheduledAdamW, WeightAverage
 
 
 def sequence_loss(logits: Tensor, target: Tensor, weight: Tensor, label_smoothing: float = 0.0) -> Tensor:
@@ -152,16 +146,6 @@ class CapturedStep:
         return self.step.model
 
 
-def padded(nodes: Tensor, size: int) -> Tensor:
-    """Nodes in rows of `size` [ceil(len / size), size], the last filled up with -1.
-
-    >>> padded(torch.tensor([5, 6, 7]), 2)
-    tensor([[ 5,  6],
-            [ 7, -1]])
-    """
-    return F.pad(nodes, (0, -len(nodes) % size), value=PADDING).view(-1, size)
-
-
 def train_epoch(
     step: TrainStep | CapturedStep, nodes: Tensor, batch_size: int, generator: torch.Generator | None = None
 ) -> Tensor:
@@ -176,9 +160,7 @@ def train_epoch(
     Returns:
         Mean loss over the centres (a scalar on the device).
     """
-    order = torch.randperm(len(nodes), generator=generator)
-    if nodes.is_cuda:
-        order = order.pin_memory().to(nodes.device, non_blocking=True)
+    order = sent(torch.randperm(len(nodes), generator=generator), nodes.device)
     step.model.train()
     step.reset()
     for centres in padded(nodes[order], batch_size):

@@ -86,22 +86,3 @@ def test_bad_input(own_graph, tmp_path, arguments, sentence):
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.split())
     assert result.stdout == ""
-
-
-def test_bench_prints_the_papers_table(root, cache_dir):
-    from ansgt.benchmarks.coarsening import PAPER, bench
-
-    found = bench(paper=True, root=root, cache_dir=cache_dir, repeats=1)
-    assert found["name"] == "coarsening"
-    assert len(found["rows"]) == len(PAPER) == 18
-    assert {row["paper_seconds"] for row in found["rows"]} == set(PAPER.values())
-    assert all(row["seconds"] > 0 for row in found["rows"])
-
-
-def test_bench_on_generated_graphs_gives_an_exponent(root, cache_dir):
-    from ansgt.benchmarks.coarsening import bench
-
-    found = bench(root=root, cache_dir=cache_dir, sizes="500,1000", quick=True, repeats=1)
-    assert "growth exponent of vn, seconds" in found["ratios"]
-    assert "reference (stored) / ansgt, cora vn" in found["ratios"]
-    assert {row["dataset"] for row in found["rows"]} == {"cora", "power-law-500", "power-law-1000"}

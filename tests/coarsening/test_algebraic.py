@@ -3,6 +3,7 @@ import numpy as np
 from ansgt.coarsening import AlgebraicJC
 from ansgt.coarsening.algebraic import jacobi_sweep
 from ansgt.coarsening.contraction import Contracted
+from ansgt.coarsening.matching import Limits
 from ansgt.testing import path_graph, random_graph
 
 
@@ -12,7 +13,7 @@ def test_a_sweep_equals_the_matrix_form():
     x = np.random.default_rng(0).normal(size=(50, 3))
     degree = np.maximum(graph.degree, 1)[:, None]
     expected = np.where(graph.degree[:, None] > 0, (x + graph.adj @ x / degree) / 2, x)
-    np.testing.assert_allclose(jacobi_sweep(*start.csr, start.degree, x), expected, atol=1e-12)
+    np.testing.assert_allclose(jacobi_sweep(start.csr, start.degree, x), expected, atol=1e-12)
 
 
 def test_relaxed_vectors_are_smooth_and_centred():
@@ -34,5 +35,5 @@ def test_a_level_merges_at_most_its_share():
     start = Contracted.from_graph(graph)
     coarsener = AlgebraicJC(level_share=0.1)
     vectors = coarsener.test_vectors(graph, start)
-    _, saved = coarsener.merge(start, vectors, 90, 100, np.random.default_rng(0))
+    _, saved = coarsener.merge(start, vectors, Limits(90, 100), np.random.default_rng(0))
     assert saved == 10

@@ -49,9 +49,13 @@ def test_rate_below_the_components_keeps_the_core_apart():
     assert coarse.largest_share <= 0.2
 
 
-def test_starved_core_gets_its_share_although_components_fit():
+def test_a_core_keeps_its_fair_share_although_every_pair_could_have_a_supernode():
+    """22 super-nodes for 21 components: one for each pair would leave two for the core, which holds 60 % of the nodes."""
     coarse = VariationNeighborhoods(num_supernodes=22).fit(islands())
-    assert len(set(coarse.assignment[:60].tolist())) > 10
+    core, rest = set(coarse.assignment[:60].tolist()), set(coarse.assignment[60:].tolist())
+    assert (len(core), len(rest)) == (13, 9)  # 60 and 40 nodes at 100 / 22 each
+    assert not core & rest
+    assert (coarse.num_supernodes, coarse.reason) == (22, None)
 
 
 def test_stop_and_error():

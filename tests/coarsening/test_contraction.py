@@ -5,6 +5,7 @@ import scipy.sparse.csgraph
 
 from ansgt.coarsening.contraction import (
     Contracted,
+    apply_laplacian,
     coarse_adjacency,
     connected_components,
     contract_csr,
@@ -29,9 +30,9 @@ def test_contract_csr_equals_the_product():
     one_hot = np.eye(m)[label]
     expected = one_hot.T @ graph.adj.toarray() @ one_hot
     start = Contracted.from_graph(graph)
-    np.testing.assert_array_equal(dense(*contract_csr(*start.csr, label, m, True), m), expected)
+    np.testing.assert_array_equal(dense(*contract_csr(start.csr, label, m, True), m), expected)
     np.fill_diagonal(expected, 0)
-    np.testing.assert_array_equal(dense(*contract_csr(*start.csr, label, m, False), m), expected)
+    np.testing.assert_array_equal(dense(*contract_csr(start.csr, label, m, False), m), expected)
 
 
 def test_contracting_a_path():
@@ -75,3 +76,19 @@ def test_coarse_adjacency_has_sorted_columns():
     label, m = relabel(np.random.default_rng(3).integers(0, 40, 90))
     adj = coarse_adjacency(Contracted.from_graph(graph), label, m)
     assert all(np.all(np.diff(adj.indices[a:b]) > 0) for a, b in itertools.pairwise(adj.indptr))
+
+
+def test_laplacian_times_equals_the_product():
+    label, m = relabel(np.random.default_rng(0).integers(0, 15, 40))
+    level = Contracted.from_graph(random_graph(40)).contract(label, m)
+    weights = dense(*level.csr, m)
+    block = np.random.default_rng(1).normal(size=(m, 3))
+    expected = (np.diag(weights.sum(axis=1)) - weights) @ block
+    np.testing.assert_allclose(level.laplacian_times(block), expected, atol=1e-12)
+
+
+def test_only_the_columns_asked_for_are_multiplied():
+    level = Contracted.from_graph(path_graph(4))
+    scale, block, out = np.array([1.0, 2.0, 1.0, 1.0]), np.eye(4), np.full((4, 4), 9.0)
+    apply_laplacian(level.laplacian(scale), block, out, 1, 3)
+    assert out.tolist() == [[9, -2, 0, 9], [9, 8, -2, 9], [9, -2, 2, 9], [9, 0, -1, 9]]

@@ -1,7 +1,15 @@
-import numpy as np
+"""Heavy edges in order, unions within their limits, Louvain communities."""
 
+import sys
+
+import numpy as np
+import pytest
+from cases import two_cliques
+
+from ansgt.coarsening import Louvain
 from ansgt.coarsening.heavy_edge import first_of_label, heaviest_first, roots, union_pass
-from ansgt.testing import random_graph
+from ansgt.errors import InputError
+from ansgt.testing import path_graph, random_graph
 
 
 def test_edges_come_once_and_heaviest_first():
@@ -28,3 +36,15 @@ def test_union_keeps_the_cap_and_the_budget():
 
 def test_parents_of_a_given_clustering():
     assert first_of_label(np.array([0, 1, 0, 1]), 2).tolist() == [0, 1, 0, 1]
+
+
+def test_cliques_are_communities():
+    graph = two_cliques()
+    assert len(np.unique(Louvain().communities(graph))) == 2
+    assert Louvain(num_supernodes=2).fit(graph).assignment.tolist() == [0] * 8 + [1] * 8
+
+
+def test_without_networkx_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(InputError, match="networkx"):
+        Louvain().fit(path_graph(5))

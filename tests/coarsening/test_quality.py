@@ -1,11 +1,14 @@
+"""Quality against its dense definition; what every coarsener reaches on the real data sets."""
+
 import numpy as np
 import pytest
 
-from ansgt.coarsening import HeavyEdge, VariationNeighborhoods
+from ansgt.coarsening import HeavyEdge, VariationNeighborhoods, resolve
 from ansgt.coarsening.quality import label_purity, quality
+from ansgt.datasets import load_graph
 from ansgt.graph import Graph
 from ansgt.storage import DiskCache
-from ansgt.testing import random_graph
+from ansgt.testing import check_coarse, random_graph
 
 
 def dense_quality(graph, coarse, k, dim):
@@ -61,3 +64,40 @@ def test_the_spectrum_is_cached(tmp_path):
     one, two = (quality(graph, coarse, cache=DiskCache(tmp_path)) for _ in range(2))
     assert one == two
     assert len(list(tmp_path.rglob("*.npz"))) == 1
+
+
+BOUNDS = {
+    "cora": {"vn": 2.2, "jc": 2.3},
+    "chameleon": {"vn": 0.75, "jc": 1.4},
+    "actor": {"vn": 0.90, "jc": 1.15},
+    "squirrel": {"vn": 0.98, "jc": 0.8},
+}
+
+
+@pytest.mark.parametrize("name", ["cora", "citeseer", "actor", "chameleon", "squirrel", "texas"])
+def test_every_rate_is_reached(name, root, cache_dir):
+    graph = load_graph(name, root=root, cache_dir=cache_dir)
+    for method in ("vn", "ve", "jc"):
+        for rate in (0.01, 0.05, 0.1, 0.5):
+            coarse = resolve(method, rate=rate).fit(graph)
+            assert coarse.num_supernodes == int(np.ceil(rate * graph.num_nodes)), (method, rate)
+            assert coarse.reason is None
+            again = resolve(method, rate=rate).fit(graph)
+            np.testing.assert_array_equal(coarse.assignment, again.assignment)
+        if graph.num_nodes < 3000:
+            check_coarse(graph, coarse)
+
+
+@pytest.mark.parametrize("name", ["cora", "chameleon"])
+def test_quality_is_not_below_the_reference(name, root, cache_dir):
+    graph = load_graph(name, root=root, cache_dir=cache_dir)
+    for method, bound in BOUNDS[name].items():
+        assert quality(graph, resolve(method, rate=0.1).fit(graph)).eigenvalue_error <= bound, method
+
+
+def test_cora_at_the_papers_rate(root, cache_dir):
+    graph = load_graph("cora", root=root, cache_dir=cache_dir)
+    coarse = resolve("vn", rate=0.01).fit(graph)
+    assert coarse.num_supernodes in (27, 28)
+    assert coarse.num_components == 78
+    assert coarse.largest_share <= 0.4

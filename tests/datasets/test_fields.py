@@ -23,8 +23,8 @@ def example(share: float, masks: tuple[int, ...] = ()) -> Fields:
 @pytest.mark.parametrize("masks", [(), (10,)])
 def test_what_is_written_is_read(share: float, masks: tuple[int, ...], tmp_path: Path) -> None:
     fields = example(share, masks)
-    fields.write(tmp_path / "fields")
-    stored = Fields.read(tmp_path / "fields")
+    fields.write(tmp_path / "fields", "source")
+    stored = Fields.read(tmp_path / "fields", "source")
     assert stored is not None
     assert stored.as_dict().keys() == fields.as_dict().keys()
     for name, value in fields.as_dict().items():
@@ -33,8 +33,8 @@ def test_what_is_written_is_read(share: float, masks: tuple[int, ...], tmp_path:
 
 
 def test_few_nonzeros_take_little_space(tmp_path: Path) -> None:
-    example(0.05).write(tmp_path / "sparse")
-    example(0.9).write(tmp_path / "dense")
+    example(0.05).write(tmp_path / "sparse", "source")
+    example(0.9).write(tmp_path / "dense", "source")
     assert (tmp_path / "sparse").stat().st_size < (tmp_path / "dense").stat().st_size / 2
 
 
@@ -42,7 +42,7 @@ def test_few_nonzeros_take_little_space(tmp_path: Path) -> None:
 def test_absent_or_damaged_is_none(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "fields").write_bytes(content)
-    assert Fields.read(tmp_path / "fields") is None
+    assert Fields.read(tmp_path / "fields", "source") is None
 
 
 def test_a_damaged_store_is_parsed_again(root: Path, tmp_path: Path) -> None:
@@ -53,15 +53,16 @@ def test_a_damaged_store_is_parsed_again(root: Path, tmp_path: Path) -> None:
     stored.write_bytes(half)
     second = load("texas", root, cache_dir=tmp_path)
     assert second.graph.content_hash == first.graph.content_hash
-    assert Fields.read(stored) is not None
+    assert Fields.read(stored, stored.parent.name) is not None
 
 
 def test_training_a_stored_data_set_imports_neither_pyg_nor_dynamo(root: Path, tmp_path: Path) -> None:
     """Both take longer to import than a small graph takes to train on."""
     load("texas", root, cache_dir=tmp_path / "cache")
     script = (
-        "import sys; from ansgt.pipeline import train; "
-        f"train('texas', root={str(root)!r}, cache_dir={str(tmp_path / 'cache')!r}, device='cpu', "
+        "import sys; from ansgt.datasets.load import Source; from ansgt.runs.prepare import train; "
+        f"source = Source({str(root)!r}, {str(tmp_path / 'cache')!r}); "
+        "train('texas', source=source, device='cpu', "
         f"overrides=['epochs=1', 'num_layers=2'], run_dir={str(tmp_path / 'run')!r}); "
         "print([m for m in ('torch_geometric', 'torch._dynamo', 'sympy') if m in sys.modules])"
     )

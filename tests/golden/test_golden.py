@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from golden_cases import CASES, Case, run
+from bits import CASES, Case, run
 
 EXPECTED = json.loads((Path(__file__).parent / "expected.json").read_text())
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dense_reference import dense_cosine
+from cases import dense_cosine
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from dense_reference import dense_ppr, normalized
+from cases import dense_ppr, normalized
 
 from ansgt.errors import InputError
 from ansgt.heuristics import PPR
 from ansgt.heuristics.ppr import _exact_rows, default_eps
-from ansgt.testing import path_graph, random_graph
+from ansgt.testing import path_graph, random_graph, star_graph
 
 
 def test_two_nodes_by_hand() -> None:
@@ -13,8 +13,17 @@ def test_two_nodes_by_hand() -> None:
     np.testing.assert_array_equal(PPR().fit(path_graph(2)).rows(np.array([0])).toarray(), [[0, 1]])
 
 
-def test_direction_is_the_walk_from_the_centre() -> None:
-    """On a star PPR is not symmetric: from a leaf the hub holds most, from the hub every leaf the same."""
+def test_a_leaf_of_a_star_prefers_the_hub_and_the_hub_all_leaves_alike() -> None:
+    """From leaf 1 of four: hub h = (1-c)(s + 3l), leaf l = (1-c) h / 4 each, itself s = c + (1-c) h / 4."""
+    walk = 0.85
+    hub = walk * 0.15 / (1 - walk**2)
+    leaf = walk * hub / 4
+    rows = PPR().fit(star_graph(4)).rows(np.array([0, 1])).toarray()
+    np.testing.assert_allclose(rows[0], [0, 0.25, 0.25, 0.25, 0.25], atol=1e-7)
+    np.testing.assert_allclose(rows[1], np.array([hub, 0, leaf, leaf, leaf]) / (hub + 3 * leaf), atol=1e-7)
+
+
+def test_rows_are_the_walk_from_the_centre_not_the_walk_to_it() -> None:
     graph = random_graph(num_nodes=20, mean_degree=3)
     rows = PPR().fit(graph).rows(np.arange(20)).toarray()
     np.testing.assert_allclose(rows, normalized(dense_ppr(graph)), atol=1e-7)

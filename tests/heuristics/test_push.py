@@ -1,7 +1,7 @@
 import numba
 import numpy as np
 import pytest
-from dense_reference import dense_ppr
+from cases import dense_ppr
 
 from ansgt.datasets import load_graph
 from ansgt.heuristics.ppr import _exact_rows, default_eps

@@ -1,4 +1,4 @@
-"""What must hold of the whole model, whatever its weights (issue 5, first line of "Shows when")."""
+"""What must hold of the whole model, whatever its weights."""
 
 import math
 from dataclasses import replace
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ansgt.errors import InputError
-from ansgt.models.ansgt import ANSGT, InputProjection
-from ansgt.models.attention import Kernel
+from ansgt.kernels.choose import Kernel
+from ansgt.models.ansgt import ANSGT, ANSGTSettings, InputProjection
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
 
 ROWS, FEATURES, CLASSES, CHANNELS = 30, 12, 4, 3
@@ -39,7 +39,7 @@ def make_batch(size: int = 7, masked: float = 0.3, seed: int = 0) -> SequenceBat
 def make_model(**settings: object) -> ANSGT:
     torch.manual_seed(0)
     settings = {"hidden_channels": 32, "num_layers": 3, "num_heads": 4, "num_proximity": CHANNELS} | settings
-    model = ANSGT(FEATURES, CLASSES, **settings)  # type: ignore[arg-type]
+    model = ANSGT(FEATURES, CLASSES, ANSGTSettings(**settings))  # type: ignore[arg-type]
     for bias in model.transformer.biases:
         torch.nn.init.normal_(bias.global_bias)
     return model.eval()
@@ -74,10 +74,10 @@ def test_order_of_the_sampled_nodes_does_not_matter() -> None:
     assert torch.allclose(s[:, order[LAYOUT.sampled] - 1], s2, atol=1e-6)
 
 
-@pytest.mark.parametrize("attention", ["plain", "sdpa"])
-def test_masked_tokens_have_no_influence_and_no_gradient(attention: Kernel) -> None:
+@pytest.mark.parametrize("kernel", ["plain", "sdpa"])
+def test_masked_tokens_have_no_influence_and_no_gradient(kernel: Kernel) -> None:
     """Masked slots point at a row of their own, so its gradient is theirs alone: it must be exactly zero."""
-    model, batch = make_model(attention=attention), make_batch()
+    model, batch = make_model(kernel=kernel), make_batch()
     assert not batch.mask.all()
     index = torch.where(batch.mask | (batch.index >= ROWS), batch.index, ROWS - 1)
     index[batch.mask & (index == ROWS - 1)] = 1
@@ -200,8 +200,7 @@ def test_input_dropout_acts_on_entries() -> None:
 
 
 def test_kept_columns_are_never_dropped() -> None:
-    layer = InputProjection(40, 40, dropout=0.8)
-    layer.num_kept = 3
+    layer = InputProjection(40, 40, dropout=0.8, num_kept=3)
     torch.nn.init.eye_(layer.weight)
     x = torch.rand(20, 40) + 0.1
     wide = torch.nn.functional.pad(x, (0, 8))

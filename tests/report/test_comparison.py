@@ -4,8 +4,8 @@ import csv
 import io
 from pathlib import Path
 
-from ansgt.report.aggregate import Cell, paired_differences
 from ansgt.report.comparison import comparison_csv, comparison_markdown, plot_comparison
+from ansgt.runs.statistics import Cell, paired_differences
 
 CELLS = [
     Cell("gcn", "x", "v1", (0.8, 0.9), 0.85, 0.05, 0.8, 2.0, 10**6, 1234, ("a", "b")),
@@ -25,7 +25,7 @@ def test_markdown_holds_accuracies_differences_costs_and_failures() -> None:
     assert "`uniform-60-20-20`, 2 splits" in text
 
 
-def test_csv_has_a_row_a_cell() -> None:
+def test_csv_has_one_row_per_cell() -> None:
     rows = list(csv.DictReader(io.StringIO(comparison_csv(CELLS))))
     assert [row["model"] for row in rows] == ["gcn", "mlp", "san"]
     assert rows[0]["split_1"] == "0.9"

@@ -1,14 +1,18 @@
+"""Draws: shapes, distributions and seeds; and the whole loop with a bandit that must find the heuristic that matters."""
+
 import numba
 import numpy as np
 import pytest
 import torch
+from cases import P, random_mixture
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampling_cases import P, random_mixture
 
+from ansgt.datasets.newman import newman_network
 from ansgt.errors import InputError
+from ansgt.graph import Graph
 from ansgt.heuristics import HEURISTICS, OneHop, resolve
-from ansgt.sampling import Mixture, NodeSampler
+from ansgt.sampling import Exp4P, Mixture, NodeSampler, SampledNodes, reward
 from ansgt.sampling.sampler import MODES
 from ansgt.testing import random_graph
 
@@ -82,7 +86,7 @@ def test_draw_depends_on_seed_round_centre_sequence_alone(mode: str, monkeypatch
     assert torch.equal(sampler(mode, mixture).draw(some, P, round=2).ids, whole.ids[some])
     fewer = sampler(mode, mixture, num_sequences=2).draw(some, P, round=2)
     assert torch.equal(fewer.ids, whole.ids[some, :2])
-    monkeypatch.setattr("ansgt.sampling.sampler._CHUNK_ELEMENTS", {"cpu": 300, "cuda": 300})
+    monkeypatch.setattr("ansgt.sampling.sampler._SMALL_CHUNK", 300)
     assert torch.equal(sampler(mode, mixture).draw(torch.arange(60), P, round=2).ids, whole.ids)
     assert not torch.equal(sampler(mode, mixture).draw(torch.arange(60), P, round=3).ids, whole.ids)
     assert not torch.equal(sampler(mode, mixture, seed=1).draw(torch.arange(60), P, round=2).ids, whole.ids)
@@ -159,9 +163,16 @@ def test_any_graph(n: int, degree: float, isolated: int, num_sampled: int, mode:
     assert torch.isfinite(drawn.inclusion).all()
 
 
-def test_no_centres() -> None:
-    drawn = sampler("distinct").draw(torch.tensor([], dtype=torch.int64), P)
-    assert drawn.ids.shape == (0, 4, 6)
+@pytest.mark.parametrize("mode", MODES)
+def test_no_centres_give_an_empty_draw_that_pays_nobody(mode: str) -> None:
+    drawn = sampler(mode).draw(torch.tensor([], dtype=torch.int64), P)
+    some = sampler(mode).draw(torch.arange(2), P)
+    assert len(drawn) == 0
+    for field in ("ids", "mask", "count", "tau", "psi", "inclusion"):
+        empty, full = getattr(drawn, field), getattr(some, field)
+        assert (empty.shape, empty.dtype) == ((0, *full.shape[1:]), full.dtype), field
+    assert drawn.q.shape == (4, 0, 4, 6)
+    assert reward(drawn, torch.ones(0, 4, 6)).mean().tolist() == [0, 0, 0, 0]
 
 
 def test_bad_input() -> None:
@@ -181,3 +192,29 @@ def test_cuda_draws_the_same(mode: str) -> None:
     device = sampler(mode, mixture.to("cuda")).draw(torch.arange(60), P)
     assert torch.equal(host.ids, device.ids.cpu())
     np.testing.assert_allclose(host.inclusion, device.inclusion.cpu(), rtol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def mixture() -> Mixture:
+    graph = Graph.from_data(newman_network(seed=0))
+    heuristics = [resolve(name, max_candidates=20).fit(graph) for name in HEURISTICS]
+    return Mixture.from_heuristics(heuristics, graph.num_nodes)
+
+
+def attention(sampled: SampledNodes, planted: int) -> torch.Tensor:
+    """What a model would give that only looks at nodes proposed by heuristic `planted`, with log(count) as its bias."""
+    logits = 4.0 * (sampled.q[planted] > 0) + sampled.count.clamp(min=1).log()
+    return torch.softmax(logits.masked_fill(~sampled.mask, -torch.inf), dim=-1).nan_to_num()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("planted", range(4))
+def test_weight_goes_to_the_planted_heuristic(mixture: Mixture, mode: str, planted: int) -> None:
+    sampler = NodeSampler(mixture, num_sampled=10, num_sequences=4, mode=mode)
+    bandit = Exp4P(num_arms=4, p_min=0.05)
+    centres = torch.arange(0, 128, 2)  # training centres alone steer
+    for round in range(15):
+        sampled = sampler.draw(centres, bandit.probabilities(), round)
+        bandit.update(reward(sampled, attention(sampled, planted)).mean())
+    assert bandit.weights().argmax() == planted
+    assert bandit.weights()[planted] > 0.6

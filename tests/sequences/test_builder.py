@@ -1,14 +1,16 @@
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from sequence_cases import Coarse, coarse_graph
+from cases import Coarse, coarse_graph
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics import OneHop
 from ansgt.sampling import Mixture, NodeSampler, SampledNodes
-from ansgt.sequences import Proximity, SequenceBuilder, SequenceLayout, TokenKind
+from ansgt.sequences import BuilderOptions, Proximity, SequenceBuilder, SequenceLayout, TokenKind
 from ansgt.testing import random_graph
 
 LAYOUT = SequenceLayout(num_sampled=5, num_supernodes=3, num_global=2)
@@ -23,11 +25,8 @@ def drawn(graph: Graph, nodes: torch.Tensor | None = None, num_sequences: int = 
 def builder(graph: Graph, coarse: Coarse | None, mode: str = "dense", **settings: object) -> SequenceBuilder:
     layout = LAYOUT if coarse else SequenceLayout(5, 0, 2)
     proximity = Proximity(num_proximity=4, mode=mode)
-    if coarse:
-        proximity.fit(graph, coarse.adj, coarse.assignment)
-    else:
-        proximity.fit(graph)
-    return SequenceBuilder(graph, layout, proximity, coarse, **settings)  # type: ignore[arg-type]
+    proximity.fit(graph, coarse)
+    return SequenceBuilder(graph, layout, proximity, coarse, BuilderOptions(**settings))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def test_supernode_draw_follows_the_weights() -> None:
     graph = random_graph(num_nodes=30, mean_degree=8)
     coarse = coarse_graph(graph, 6)
     layout = SequenceLayout(5, 2, 0)
-    proximity = Proximity(num_proximity=1).fit(graph, coarse.adj, coarse.assignment)
+    proximity = Proximity(num_proximity=1).fit(graph, coarse)
     built = SequenceBuilder(graph, layout, proximity, coarse)
     built.resample(drawn(graph, torch.tensor([3]), num_sequences=5000))
     counts = np.bincount(built.ids[0, :, -1].numpy() - 30, minlength=6)
@@ -149,4 +148,38 @@ def test_without_coarse_graph(graph: Graph) -> None:
     with pytest.raises(InputError, match="num_supernodes is 3, but there is no coarse graph"):
         SequenceBuilder(graph, LAYOUT, Proximity().fit(graph))
     with pytest.raises(InputError, match="Unknown encode setting 'some'"):
-        SequenceBuilder(graph, SequenceLayout(5), Proximity().fit(graph), encode="some")
+        builder(graph, None, encode="some")
+
+
+def test_without_the_multiplicity_bias_every_token_counts_once(graph: Graph) -> None:
+    for bias in (True, False):
+        built = builder(graph, None, multiplicity_bias=bias).resample(drawn(graph))
+        assert bool(built.log_count.any()) == bias
+
+
+def test_tables_of_the_same_shape_are_written_in_place(graph: Graph) -> None:
+    """What a captured CUDA graph relies on."""
+    built = builder(graph, coarse_graph(graph), mode="blocked").resample(
+        drawn(graph, torch.arange(6)), round=1
+    )
+    tables = (built.ids, built.mask, built.log_count, built.phi)
+    places, before = [t.data_ptr() for t in tables], built.ids.clone()
+    built.resample(drawn(graph, torch.arange(6, 12)), round=2)
+    assert [t.data_ptr() for t in (built.ids, built.mask, built.log_count, built.phi)] == places
+    assert not torch.equal(built.ids, before)
+    fresh = builder(graph, coarse_graph(graph), mode="blocked").resample(
+        drawn(graph, torch.arange(6, 12)), round=2
+    )
+    for name in ("ids", "mask", "log_count", "phi"):
+        assert torch.equal(getattr(built, name), getattr(fresh, name)), name
+    built.resample(drawn(graph, torch.arange(4)), round=3)
+    assert built.ids.data_ptr() != places[0]
+
+
+def test_copies_of_fresh_tables_do_not_write_into_each_other(graph: Graph) -> None:
+    first = builder(graph, None)
+    second = copy.copy(first)
+    first.resample(drawn(graph))
+    assert second.num_sequences == 0
+    second.resample(drawn(graph, num_sequences=2))
+    assert (first.num_sequences, second.num_sequences) == (3, 2)

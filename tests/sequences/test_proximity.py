@@ -1,15 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from cases import coarse_graph, dense_powers, reference_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sequence_cases import coarse_graph, dense_powers, reference_pairs
 
 from ansgt.datasets import load_graph
+from ansgt.device import table_limit
 from ansgt.errors import InputError
 from ansgt.graph import Graph
+from ansgt.linalg import gcn_norm
 from ansgt.sequences import Proximity
-from ansgt.sequences.proximity import table_limit
+from ansgt.sequences.proximity import fill_powers
 from ansgt.testing import path_graph, random_graph, star_graph
 
 EXACT = ("dense", "blocked")
@@ -43,10 +47,7 @@ def test_equals_the_definition(mode: str, with_coarse: bool) -> None:
     above = dense_powers(coarse.adj.toarray(), 10) if coarse else None
     expected = reference_pairs(ids.numpy(), mask.numpy(), fine, above, coarse.assignment if coarse else None)
     proximity = Proximity(mode=mode, eps=1e-9)
-    if coarse:
-        proximity.fit(graph, coarse.adj, coarse.assignment)
-    else:
-        proximity.fit(graph)
+    proximity.fit(graph, coarse)
     phi = proximity.pairs(ids, mask)
     assert phi.dtype == torch.float32
     np.testing.assert_allclose(phi, expected, atol=1e-6)
@@ -102,12 +103,12 @@ def test_auto_chooses_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="Unknown proximity mode 'sparse'"):
-        Proximity(mode="sparse")
+        Proximity(mode="sparse").fit(path_graph())
     with pytest.raises(InputError, match="num_proximity must be at least 1"):
-        Proximity(num_proximity=0)
+        Proximity(num_proximity=0).fit(path_graph())
     graph = random_graph()
     with pytest.raises(InputError, match="assignment must name a super-node for every node"):
-        Proximity().fit(graph, coarse_graph(graph).adj, np.zeros(3))
+        Proximity().fit(graph, replace(coarse_graph(graph), assignment=np.zeros(3)))
 
 
 @pytest.mark.parametrize(("free_gib", "kept_gib", "limit_gib"), [(100, 0, 24), (10, 0, 5), (6, 4, 5)])
@@ -119,3 +120,10 @@ def test_a_dense_table_takes_at_most_half_of_a_gpu(
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 1 << 30)
     assert table_limit(torch.device("cuda")) == limit_gib << 30
     assert table_limit(torch.device("cpu")) == 4 << 30
+
+
+def test_fill_powers() -> None:
+    graph = random_graph(num_nodes=20)
+    table = torch.zeros(20, 20, 5)
+    fill_powers(table, gcn_norm(graph))
+    np.testing.assert_allclose(table, dense_powers(graph.adj.toarray(), 5), atol=1e-6)

@@ -2,17 +2,17 @@
 
 import pytest
 import torch
-from step_cases import LAYOUT, NODES, SEQUENCES, make_step
+from cases import LAYOUT, NODES, SEQUENCES, make_step
 from torch.utils.flop_counter import FlopCounterMode
 
-from ansgt.models.ansgt import ANSGT
+from ansgt.models.ansgt import ANSGT, ANSGTSettings
 from ansgt.training.flops import bytes_per_step, flops_per_step
 
 
 def test_equals_pytorchs_counter() -> None:
     step = make_step()
     for layer in step.model.transformer.layers:  # keys and values as written in the paper, and as on a GPU
-        layer.attention.attention = "plain"  # type: ignore[union-attr, assignment]
+        layer.attention.kernel = "plain"  # type: ignore[union-attr, assignment]
     with FlopCounterMode(display=False) as counter:
         step.loss(torch.arange(8)).backward()
     count = flops_per_step(step.model, LAYOUT, 8 * SEQUENCES, NODES)
@@ -29,7 +29,7 @@ def test_sparse_features_cost_their_entries() -> None:
 def test_own_features_widen_the_head() -> None:
     sizes = {"hidden_channels": 16, "num_layers": 1, "num_heads": 2, "num_global": 1, "num_proximity": 2}
     plain, own = (
-        flops_per_step(ANSGT(5, 3, **sizes, own_features=own), LAYOUT, 24, NODES)  # type: ignore[arg-type]
+        flops_per_step(ANSGT(5, 3, ANSGTSettings(**sizes, own_features=own)), LAYOUT, 24, NODES)  # type: ignore[arg-type]
         for own in (False, True)
     )
     assert own.total - plain.total == 3 * 2 * 24 * 16 * 16

@@ -1,12 +1,15 @@
-"""The schedule by hand, the optimizer against PyTorch's own, and state that is restored in place."""
+"""The schedule by hand, the optimizer against PyTorch's own, state that is restored in place, and the running mean."""
+
+import copy
+import math
 
 import pytest
 import torch
 from torch import nn
 
 from ansgt.errors import InputError
-from ansgt.models.ansgt import ANSGT
-from ansgt.training.optim import LinearSchedule, ScheduledAdamW, _joined
+from ansgt.models.ansgt import ANSGT, ANSGTSettings
+from ansgt.training.optim import LinearSchedule, ScheduledAdamW, WeightAverage, _joined
 
 
 def model() -> nn.Module:
@@ -80,7 +83,9 @@ def test_resumed_equals_unbroken_and_addresses_stay() -> None:
 
 
 def test_decay_spares_vectors_and_empty_parameters_are_left_out() -> None:
-    net = ANSGT(6, 3, hidden_channels=16, num_layers=2, num_heads=2, num_global=0, num_proximity=0)
+    net = ANSGT(
+        6, 3, ANSGTSettings(hidden_channels=16, num_layers=2, num_heads=2, num_global=0, num_proximity=0)
+    )
     groups = net.param_groups(0.1, 0.5)
     assert {p.ndim for p in groups[0]["params"]} == {2}
     assert sum(len(g["params"]) for g in groups) == len(list(net.parameters()))
@@ -100,3 +105,40 @@ def test_neighbours_in_memory_are_joined_and_nothing_else() -> None:
     joined = _joined(parts)
     assert [len(part) for part in joined] == [7, 2, 5, 0]
     assert torch.equal(torch.cat(joined), torch.cat(parts))
+
+
+def averaged(updates: float) -> tuple[ANSGT, WeightAverage]:
+    """A model and the running mean of its weights."""
+    model = ANSGT(3, 2, ANSGTSettings(hidden_channels=4, num_heads=2, num_layers=1))
+    return model, WeightAverage(model, copy.deepcopy(model), updates)
+
+
+def test_mean_follows_its_recurrence_and_the_model_is_left_alone() -> None:
+    model, average = averaged(updates=2.0)
+    share = 1 - math.exp(-0.5)
+    expected = {name: value.clone() for name, value in model.state_dict().items()}
+    for _ in range(4):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter))
+        live = {name: value.clone() for name, value in model.state_dict().items()}
+        average.update()
+        for name, value in live.items():
+            expected[name] = (1 - share) * expected[name] + share * value
+            assert torch.equal(model.state_dict()[name], value)
+    for name, value in average.model.state_dict().items():
+        assert torch.allclose(value, expected[name], atol=1e-6), name
+
+
+def test_snapshot_takes_the_mean_back_in_place() -> None:
+    model, average = averaged(updates=1.0)
+    restore = average.snapshot()
+    kept = [value.clone() for value in average.model.parameters()]
+    places = [value.data_ptr() for value in average.model.parameters()]
+    with torch.no_grad():
+        model.input.weight.add_(1.0)
+    average.update()
+    assert not torch.equal(average.model.input.weight, model.input.weight)
+    restore()
+    assert all(torch.equal(a, b) for a, b in zip(average.model.parameters(), kept, strict=True))
+    assert [value.data_ptr() for value in average.model.parameters()] == places

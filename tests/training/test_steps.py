@@ -5,11 +5,12 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from step_cases import CLASSES, NODES, make_step
+from cases import CLASSES, NODES, make_step
 from torch import Tensor
 
+from ansgt.prediction.inference import padded
 from ansgt.training.optim import LinearSchedule
-from ansgt.training.steps import CapturedStep, TrainStep, padded, sequence_loss, train_epoch
+from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_epoch
 
 
 def weights(step: TrainStep) -> Tensor:
@@ -97,7 +98,7 @@ def test_compiler_sees_one_graph() -> None:
     classify = torch.compile(step.model.classify, backend="eager", fullgraph=True, dynamic=False)
     for start in range(2):
         b = step.build(torch.arange(8) + start)
-        logits, _ = classify(b.layout, b.x, b.index, b.mask, b.log_count, b.proximity)
+        logits, _ = classify(b)
         assert torch.allclose(logits, step.model(b), atol=1e-6)
 
 
@@ -150,7 +151,7 @@ def test_captured_dropout_advances_and_can_be_reseeded() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_cuda_and_cpu_agree_over_ten_steps() -> None:
-    """Issue 5: same loss over ten steps in float32 to 1e-3."""
+    """The same loss over ten steps in float32 to 1e-3."""
     steps = [make_step("cpu"), make_step("cuda")]
     steps[1].model.load_state_dict(copy.deepcopy(steps[0].model.state_dict()))
     for start in range(10):

@@ -3,20 +3,20 @@
 Not in the paper: the strong modern yardstick.
 """
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ansgt.config import check_choice
 from ansgt.graph import Graph
 from ansgt.linalg import row_norm, sym_norm, to_torch
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
-from ansgt.models.baselines.propagate import propagate
+from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
+from ansgt.settings import Count, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 
@@ -28,48 +28,59 @@ class ACMGCN(NodeModel):
     softmax over channels of [sigmoid(H_c w_c)] W_mix / T, times their number.
 
     Args:
-        hidden_channels: width of the hidden layers.
-        num_layers: layers in all.
-        dropout: of node features and hidden features.
-        variant: filter after the ReLU (ACMII) where true.
-        structure: the structure channel (ACM-GCN+).
-        residual: adds ReLU(X W) to the first layer's output (ACM-GCN++).
-        norm: "sym" or "row", of the adjacency with self-loops.
-        num_nodes: n; the harness fills it in. 0 leaves the structure channel out.
+        in_channels: p.
+        out_channels: C.
+        settings: see `Settings`.
+        num_kept: last columns of x that dropout leaves alone.
+        num_nodes: n, from `graph_settings`; 0 leaves the structure channel out.
     """
+
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of ACM-GCN."""
+
+        hidden_channels: Count = 64
+        """Width of the hidden layers."""
+        num_layers: Count = 2
+        """Layers in all."""
+        dropout: Rate = 0.5
+        """Of node features and hidden features."""
+        variant: bool = False
+        """Filter after the ReLU (ACMII)."""
+        structure: bool = True
+        """The structure channel (ACM-GCN+)."""
+        residual: bool = False
+        """Adds ReLU(X W) to the first layer's output (ACM-GCN++)."""
+        norm: Literal["row", "sym"] = "row"
+        """Of the adjacency with self-loops."""
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
+        settings: Settings = Settings(),
         *,
-        hidden_channels: int = 64,
-        num_layers: int = 2,
-        dropout: float = 0.5,
-        variant: bool = False,
-        structure: bool = True,
-        residual: bool = False,
-        norm: str = "row",
+        num_kept: int = 0,
         num_nodes: int = 0,
     ) -> None:
-        super().__init__()
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        columns = num_nodes if structure else 0
-        self.layers = nn.ModuleList(ACMLayer(i, o, columns, variant) for i, o in pairwise(widths))
-        self.skip = FeatureLinear(in_channels, hidden_channels) if residual and num_layers > 1 else None
-        self.dropout = dropout
+        super().__init__(num_kept)
+        hidden, depth = settings.hidden_channels, settings.num_layers
+        columns = num_nodes if settings.structure else 0
+        pairs = pairwise([in_channels, *[hidden] * (depth - 1), out_channels])
+        self.layers = nn.ModuleList(ACMLayer(i, o, columns, settings.variant) for i, o in pairs)
+        self.skip = FeatureLinear(in_channels, hidden) if settings.residual and depth > 1 else None
+        self.dropout = settings.dropout
 
     @classmethod
     def graph_settings(cls, graph: Graph) -> dict[str, Any]:
         return {"num_nodes": graph.num_nodes}
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, norm: str = "row", **settings: Any) -> Inputs:
-        check_choice("norm", norm, ("row", "sym"))
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
         looped = sp.csr_array(graph.adj + sp.eye_array(graph.num_nodes, format="csr"))
-        low = row_norm(looped) if norm == "row" else sym_norm(graph.adj)
+        low = row_norm(looped) if settings.norm == "row" else sym_norm(graph.adj)
         return {
-            **super().prepare(graph, cache),
+            **super().prepare(graph, cache, settings),
             "low": to_torch(low),
             "transposed": to_torch(sp.csr_array(low.T)),
             "structure": to_torch(graph.adj),
@@ -79,14 +90,13 @@ class ACMGCN(NodeModel):
         x = feature_dropout(inputs["x"], self.dropout, self.training, self.num_kept)
         h = x
         for depth, layer in enumerate(self.layers):
-            h = layer(h, inputs["low"], inputs["transposed"], inputs["structure"])
-            if depth == len(self.layers) - 1:
-                return h
-            h = h.relu()
-            if depth == 0 and self.skip is not None:
-                h = h + self.skip(x).relu()
-            h = F.dropout(h, self.dropout, self.training)
-        return h
+            out: Tensor = layer(h, inputs["low"], inputs["transposed"], inputs["structure"])
+            if depth < len(self.layers) - 1:
+                h = out.relu()
+                if depth == 0 and self.skip is not None:
+                    h = h + self.skip(x).relu()
+                h = F.dropout(h, self.dropout, self.training)
+        return out
 
 
 class ACMLayer(nn.Module):

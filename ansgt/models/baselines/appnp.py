@@ -1,60 +1,57 @@
 """APPNP (Gasteiger et al., 2019): predict first, then propagate by personalised PageRank."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from torch import Tensor
 from torch_geometric.nn import APPNP as PyGAPPNP
 
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.gcn import GCN
+from ansgt.models.baselines.gcn import gcn_inputs
+from ansgt.models.baselines.layers import SymmetricAggregation
 from ansgt.models.baselines.mlp import MLP
-from ansgt.models.baselines.propagate import SymmetricAggregation
+from ansgt.settings import Count, ModelSettings, Rate, Share, Size
 from ansgt.storage import DiskCache
 
 
-class Propagation(SymmetricAggregation, PyGAPPNP):
+class Propagation(SymmetricAggregation, PyGAPPNP):  # type: ignore[misc]
     """PyG's power iteration on the symmetric normalised adjacency."""
 
 
 class APPNP(NodeModel):
-    """Z_(k+1) = (1 - alpha) Ã Z_k + alpha H, H = MLP(X).
+    """Z_(k+1) = (1 - alpha) Ã Z_k + alpha H, H = MLP(X)."""
 
-    Args:
-        hidden_channels: width of the MLP's hidden layers.
-        num_layers: layers of the MLP.
-        num_steps: K, steps of the power iteration.
-        alpha: restart probability.
-        dropout: of hidden features.
-        input_dropout: of node features.
-    """
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of APPNP."""
+
+        hidden_channels: Count = 64
+        """Width of the MLP's hidden layers."""
+        num_layers: Count = 2
+        """Layers of the MLP."""
+        num_steps: Size = 10
+        """K, steps of the power iteration."""
+        alpha: Share = 0.1
+        """Restart probability."""
+        dropout: Rate = 0.5
+        """Of hidden features."""
+        input_dropout: Rate = 0.5
+        """Of node features."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        hidden_channels: int = 64,
-        num_layers: int = 2,
-        num_steps: int = 10,
-        alpha: float = 0.1,
-        dropout: float = 0.5,
-        input_dropout: float = 0.5,
+        self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
     ) -> None:
-        super().__init__()
-        self.mlp = MLP(
-            in_channels,
-            out_channels,
-            hidden_channels=hidden_channels,
-            num_layers=num_layers,
-            dropout=dropout,
-            input_dropout=input_dropout,
+        super().__init__(num_kept)
+        perceptron = MLP.Settings(
+            settings.hidden_channels, settings.num_layers, settings.dropout, settings.input_dropout
         )
-        self.propagation = Propagation(num_steps, alpha, normalize=False)
+        self.mlp = MLP(in_channels, out_channels, perceptron, num_kept=num_kept)
+        self.propagation = Propagation(settings.num_steps, settings.alpha, normalize=False)
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
-        return GCN.prepare(graph, cache)
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
+        return gcn_inputs(graph)
 
     def forward(self, inputs: Inputs) -> Tensor:
-        return self.propagation(self.mlp(inputs), inputs["adj"])
+        logits: Tensor = self.propagation(self.mlp(inputs), inputs["adj"])
+        return logits

@@ -1,6 +1,6 @@
 """GAT (Velickovic et al., 2018), on PyG's GATConv."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -9,72 +9,68 @@ from torch_geometric.utils import add_self_loops
 
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
+from ansgt.models.baselines.layers import FeatureLinear, feature_dropout
+from ansgt.settings import Count, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 
 class GAT(NodeModel):
-    """Attention over the neighbours and the node itself; hidden heads are concatenated, output heads averaged.
+    """Attention over the neighbours and the node itself; hidden heads are concatenated, output heads averaged."""
 
-    Args:
-        hidden_channels: width of ONE head of a hidden layer.
-        heads: heads of a hidden layer.
-        output_heads: heads of the last layer.
-        num_layers: graph attention layers in all.
-        dropout: of hidden features.
-        input_dropout: of node features.
-        attention_dropout: of attention weights.
-        residual: adds a linear map of a layer's input to its output.
-    """
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of GAT."""
+
+        hidden_channels: Count = 8
+        """Width of ONE head of a hidden layer."""
+        heads: Count = 8
+        """Heads of a hidden layer."""
+        output_heads: Count = 1
+        """Heads of the last layer."""
+        num_layers: Count = 2
+        """Graph attention layers in all."""
+        dropout: Rate = 0.5
+        """Of hidden features."""
+        input_dropout: Rate = 0.5
+        """Of node features."""
+        attention_dropout: Rate = 0.5
+        """Of attention weights."""
+        residual: bool = False
+        """Adds a linear map of a layer's input to its output."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        hidden_channels: int = 8,
-        heads: int = 8,
-        output_heads: int = 1,
-        num_layers: int = 2,
-        dropout: float = 0.5,
-        input_dropout: float = 0.5,
-        attention_dropout: float = 0.5,
-        residual: bool = False,
+        self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
     ) -> None:
-        super().__init__()
-        wide = hidden_channels * heads
-        widths = [in_channels, *[wide] * (num_layers - 1)]
-        self.convs = nn.ModuleList(
-            gat_conv(width, hidden_channels, heads, True, attention_dropout) for width in widths[:-1]
-        )
-        self.convs.append(gat_conv(widths[-1], out_channels, output_heads, False, attention_dropout))
-        outs = [*widths[1:], out_channels]
-        pairs = zip(widths, outs, strict=True)
-        self.skips = nn.ModuleList(FeatureLinear(i, o, bias=False) for i, o in pairs if residual)
-        self.dropout, self.input_dropout = dropout, input_dropout
+        super().__init__(num_kept)
+        width, heads, drop = settings.hidden_channels, settings.heads, settings.attention_dropout
+        widths = [in_channels, *[width * heads] * (settings.num_layers - 1)]
+        self.convs = nn.ModuleList(gat_conv(i, width, heads, True, drop) for i in widths[:-1])
+        self.convs.append(gat_conv(widths[-1], out_channels, settings.output_heads, False, drop))
+        pairs = zip(widths, [*widths[1:], out_channels], strict=True)
+        self.skips = nn.ModuleList(FeatureLinear(i, o, bias=False) for i, o in pairs if settings.residual)
+        self.dropout, self.input_dropout = settings.dropout, settings.input_dropout
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
         looped, _ = add_self_loops(graph.edge_index, num_nodes=graph.num_nodes)
         return {"x": graph.x, "edge_index": looped}
 
     @classmethod
-    def estimate_bytes(cls, graph: Graph, **settings: Any) -> int:
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
         """Messages of all edges, forward and backward, for every hidden layer."""
-        width = settings.get("hidden_channels", 8) * settings.get("heads", 8)
+        width = settings.hidden_channels * settings.heads
         edges = 2 * graph.num_edges + graph.num_nodes
-        return 4 * 4 * edges * width * (settings.get("num_layers", 2) - 1)
+        return 4 * 4 * edges * width * (settings.num_layers - 1)
 
     def forward(self, inputs: Inputs) -> Tensor:
         h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
         for depth, conv in enumerate(self.convs):
-            out = conv(h, inputs["edge_index"])
+            out: Tensor = conv(h, inputs["edge_index"])
             if self.skips:
                 out = out + self.skips[depth](h)
-            if depth == len(self.convs) - 1:
-                return out
-            h = F.dropout(F.elu(out), self.dropout, self.training)
-        return h
+            if depth < len(self.convs) - 1:
+                h = F.dropout(F.elu(out), self.dropout, self.training)
+        return out
 
 
 def gat_conv(in_channels: int, out_channels: int, heads: int, concat: bool, dropout: float) -> GATConv:

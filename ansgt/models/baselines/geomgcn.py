@@ -1,6 +1,6 @@
 """Geom-GCN (Pei et al., 2020): neighbours in the graph and in a latent space, told apart by direction."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from ansgt.graph import Graph
 from ansgt.linalg import to_torch
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.embedding import embed_nodes
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
-from ansgt.models.baselines.propagate import propagate
+from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
+from ansgt.models.baselines.positions import Embedding, embed_nodes
+from ansgt.settings import Count, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 NUM_DIVISIONS = 9
@@ -27,38 +27,38 @@ class GeomGCN(NodeModel):
     A division aggregates sum_u (deg(v) deg(u))^(-1/2) h_u over its neighbours u of v, deg counting all divisions, and has
     a weight matrix of its own. Hidden layers concatenate the divisions, the last one averages them. rho is the distance
     that gives the latent neighbourhoods the mean degree of the graph.
-
-    Args:
-        hidden_channels: width of ONE division of a hidden layer.
-        num_layers: layers in all.
-        embedding: "isomap" or "poincare".
-        dropout: of hidden features.
-        input_dropout: of node features.
     """
 
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of Geom-GCN."""
+
+        hidden_channels: Count = 16
+        """Width of ONE division of a hidden layer."""
+        num_layers: Count = 2
+        """Layers in all."""
+        embedding: Embedding = "isomap"
+        """The latent space."""
+        dropout: Rate = 0.5
+        """Of hidden features."""
+        input_dropout: Rate = 0.5
+        """Of node features."""
+
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        hidden_channels: int = 16,
-        num_layers: int = 2,
-        embedding: str = "isomap",
-        dropout: float = 0.5,
-        input_dropout: float = 0.5,
+        self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
     ) -> None:
-        super().__init__()
-        widths = [in_channels, *[hidden_channels * NUM_DIVISIONS] * (num_layers - 1)]
-        outs = [hidden_channels] * (num_layers - 1) + [out_channels]
+        super().__init__(num_kept)
+        hidden, depth = settings.hidden_channels, settings.num_layers
+        widths = [in_channels, *[hidden * NUM_DIVISIONS] * (depth - 1)]
+        outs = [hidden] * (depth - 1) + [out_channels]
         self.layers = nn.ModuleList(GeomLayer(i, o) for i, o in zip(widths, outs, strict=True))
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.dropout, self.input_dropout = settings.dropout, settings.input_dropout
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, embedding: str = "isomap", **settings: Any) -> Inputs:
-        z = embed_nodes(graph, embedding, cache)
-        blocks = divisions(graph, z)
-        transposed = to_torch(sp.csr_array(blocks.T))
-        return {**super().prepare(graph, cache), "divisions": to_torch(blocks), "transposed": transposed}
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
+        blocks = divisions(graph, embed_nodes(graph, settings.embedding, cache))
+        products = {"divisions": to_torch(blocks), "transposed": to_torch(sp.csr_array(blocks.T))}
+        return {**super().prepare(graph, cache, settings), **products}
 
     def forward(self, inputs: Inputs) -> Tensor:
         h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
@@ -66,7 +66,8 @@ class GeomGCN(NodeModel):
         for layer in self.layers[:-1]:
             h = layer(h, blocks, transposed).flatten(1).relu()
             h = F.dropout(h, self.dropout, self.training)
-        return self.layers[-1](h, blocks, transposed).mean(dim=1)
+        parts: Tensor = self.layers[-1](h, blocks, transposed)
+        return parts.mean(dim=1)
 
 
 class GeomLayer(nn.Module):
@@ -81,7 +82,7 @@ class GeomLayer(nn.Module):
     def forward(self, x: Tensor, divisions: Tensor, transposed: Tensor) -> Tensor:
         parts = self.lin(x).unflatten(1, (NUM_DIVISIONS, -1)).transpose(0, 1)  # [divisions, n, out]
         stacked = propagate(divisions, parts.flatten(0, 1), transposed)  # one block-diagonal product for all
-        return stacked.unflatten(0, (NUM_DIVISIONS, -1)).transpose(0, 1)
+        return stacked.view(NUM_DIVISIONS, -1, stacked.shape[1]).transpose(0, 1)
 
 
 def divisions(graph: Graph, z: np.ndarray) -> sp.csr_array:
@@ -118,9 +119,8 @@ def latent_neighbours(z: np.ndarray, adj: sp.csr_array) -> sp.csr_array:
         return sp.csr_array((num_nodes, num_nodes))
     component = connected_components(adj)[1]
     spread = 2 * np.linalg.norm(z.max(axis=0) - z.min(axis=0)) + 1
-    apart = np.column_stack(
-        [z, spread * component]
-    )  # components lie farther from each other than any two nodes of one
+    # components lie farther from each other than any two nodes of one
+    apart = np.column_stack([z, spread * component])
     distance, other = KDTree(apart).query(apart, k=limit + 1)
     row = np.repeat(np.arange(num_nodes), limit + 1)
     distance, other = distance.ravel(), other.ravel()

@@ -4,8 +4,9 @@ It shares the transformer, the sequences and the proximities with ANS-GT; its ow
 consistency regularisation. Its learner is in `ansgt/training/gophormer.py`.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -14,19 +15,66 @@ from torch import Tensor
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.models.ansgt import ANSGT
-from ansgt.sampling.counter import sequence_keys, stream, uniform_scalar
+from ansgt.models.ansgt import ANSGT, ANSGTSettings
+from ansgt.sampling.drawing import sequence_keys, stream, uniform_scalar
+from ansgt.settings import Count, ModelSettings, NonNegative, Positive, Rate, Size
+
+
+@dataclass(frozen=True)
+class GophormerSettings(ANSGTSettings, ModelSettings):
+    """Settings of Gophormer; the defaults are near those of its repository for Cora."""
+
+    sections: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "optim": {"name": "adamw", "lr": 1e-3, "weight_decay": 0.01, "warmup_epochs": 10, "end_lr": 1e-6},
+        "train": {"epochs": 200, "patience": 50},
+    }
+
+    hidden_channels: Count = 64
+    num_layers: Count = 2
+    dropout: Rate = 0.3
+    kind_embedding: Literal[False] = False
+    num_proximity: Size = 6
+    """Powers of the normalised adjacency in the proximity encoding."""
+    batch_size: Count = 128
+    """Centres in a batch; each brings `num_samples` sequences."""
+    fanout: Count = 7
+    """Neighbours drawn per node ("EgoGraph-7_2": fanout 7, depth 2)."""
+    depth: Count = 2
+    max_nodes: Count | None = None
+    """Slots of a sequence; None: as many as an ego-graph can fill."""
+    num_samples: Count = 4
+    """Ego-graphs of a training centre."""
+    num_votes: Count = 5
+    """Ego-graphs of a predicted node; their class probabilities are averaged ("SubGVote-5")."""
+    consistency_weight: NonNegative = 0.5
+    temperature: Positive = 0.5
+    """Of the sharpening in the consistency regularisation."""
+    captured: bool | None = None
+    """Replay the step as a CUDA graph; None: on CUDA only."""
 
 
 class Gophormer(ANSGT):
     """ANS-GT's transformer without super-nodes and without kind vectors: [centre | ego-graph | global nodes].
 
     Args:
-        settings: the keywords of `ANSGT`.
+        in_channels: p, number of features.
+        out_channels: C, number of classes.
+        settings: as for `ANSGT`; `kind_embedding` plays no part.
+        num_kept: last columns of the features that feature dropout leaves alone.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, **settings: Any) -> None:
-        super().__init__(in_channels, out_channels, **{"kind_embedding": False, **settings})
+    Settings: ClassVar[type[ModelSettings]] = GophormerSettings
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        settings: ANSGTSettings = ANSGTSettings(),
+        *,
+        num_kept: int = 0,
+    ) -> None:
+        plain = replace(settings, kind_embedding=False)
+        super().__init__(in_channels, out_channels, plain, num_kept=num_kept)
 
 
 def consistency_loss(logits: Tensor, num_sequences: int, temperature: float, weight: Tensor) -> Tensor:
@@ -38,11 +86,12 @@ def consistency_loss(logits: Tensor, num_sequences: int, temperature: float, wei
         temperature: of the sharpening: mean probabilities to the power 1 / temperature, normalised; no gradient.
         weight: weight of every centre [b]; 0 for padding.
     """
-    probabilities = logits.float().softmax(dim=-1).unflatten(0, (-1, num_sequences))  # [b, S, C]
+    probabilities = logits.float().softmax(dim=-1).view(-1, num_sequences, logits.shape[1])  # [b, S, C]
     mean = probabilities.mean(dim=1, keepdim=True).detach()
     sharp = (mean.clamp(min=1e-12).log() / temperature).softmax(dim=-1)
     distance = (probabilities - sharp).square().sum(dim=-1).mean(dim=1)
-    return (distance * weight).sum() / weight.sum().clamp(min=1.0)
+    mean_distance: Tensor = (distance * weight).sum() / weight.sum().clamp(min=1.0)
+    return mean_distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +111,18 @@ class EgoNodes:
     count: Tensor
 
 
+class Reach(NamedTuple):
+    """How far an ego-graph reaches.
+
+    Args:
+        fanout: neighbours drawn per node; all where it has fewer.
+        depth: hops.
+    """
+
+    fanout: int = 5
+    depth: int = 2
+
+
 class EgoSampler:
     """GraphSAGE-style ego-graphs: `fanout` distinct neighbours of the centre, `fanout` of each of those, and so on.
 
@@ -69,8 +130,7 @@ class EgoSampler:
 
     Args:
         graph: the graph.
-        fanout: neighbours drawn per node; all where it has fewer.
-        depth: hops.
+        reach: fanout and depth.
         num_sequences: S.
         seed: of all draws.
         max_nodes: slots of a sequence; None: as many as an ego-graph can fill.
@@ -79,19 +139,18 @@ class EgoSampler:
     def __init__(
         self,
         graph: Graph,
+        reach: Reach = Reach(),
         *,
-        fanout: int = 5,
-        depth: int = 2,
         num_sequences: int = 2,
         seed: int = 0,
         max_nodes: int | None = None,
     ) -> None:
-        for name, value in (("fanout", fanout), ("depth", depth), ("num_sequences", num_sequences)):
+        for name, value in (*reach._asdict().items(), ("num_sequences", num_sequences)):
             if value < 1:
                 raise InputError(f"Setting {name} must be at least 1, not {value}.")
-        self.graph, self.fanout, self.depth = graph, fanout, depth
+        self.graph, self.reach = graph, reach
         self.num_sequences, self.seed = num_sequences, seed
-        largest = sum(fanout**hop for hop in range(1, depth + 1))
+        largest = sum(reach.fanout**hop for hop in range(1, reach.depth + 1))
         self.num_sampled = max(1, min(largest, graph.num_nodes - 1, max_nodes or largest))
 
     def draw(self, nodes: Tensor, round: int = 0) -> EgoNodes:
@@ -102,7 +161,7 @@ class EgoSampler:
         ids = np.zeros(shape, dtype=np.int64)
         filled = np.zeros(shape[:2], dtype=np.int64)
         graph = (self.graph.indptr, self.graph.indices)
-        _walk(*graph, centres.numpy(), keys.numpy().view(np.uint64), self.fanout, self.depth, ids, filled)
+        _walk(graph, centres.numpy(), keys.numpy().view(np.uint64), self.reach, ids, filled)
         mask = torch.arange(self.num_sampled) < torch.from_numpy(filled)[..., None]
         moved = (t.to(nodes.device) for t in (centres, torch.from_numpy(ids), mask, mask.long()))
         return EgoNodes(*moved)
@@ -110,15 +169,15 @@ class EgoSampler:
 
 @njit(cache=True, parallel=True)
 def _walk(
-    indptr: np.ndarray,
-    indices: np.ndarray,
+    graph: tuple[np.ndarray, np.ndarray],
     centres: np.ndarray,
     keys: np.ndarray,
-    fanout: int,
-    depth: int,
+    reach: Reach,
     ids: np.ndarray,
     filled: np.ndarray,
 ) -> None:
+    indptr, indices = graph
+    fanout, depth = reach
     for row in prange(len(centres)):
         chosen = np.empty(fanout, dtype=np.int64)
         for s in range(keys.shape[1]):

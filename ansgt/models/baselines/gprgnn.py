@@ -1,7 +1,8 @@
 """GPRGNN (Chien et al., 2021): generalised PageRank with learned weights."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -10,48 +11,49 @@ from torch.nn import functional as F
 from ansgt.errors import unknown_name
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.gcn import GCN
+from ansgt.models.baselines.gcn import gcn_inputs
+from ansgt.models.baselines.layers import propagate
 from ansgt.models.baselines.mlp import MLP
-from ansgt.models.baselines.propagate import propagate
+from ansgt.settings import Count, ModelSettings, NonNegative, Rate, Size
 from ansgt.storage import DiskCache
 
-INITS = ("ppr", "nppr", "sgc", "random")
+Init = Literal["ppr", "nppr", "sgc", "random"]
 
 
 class GPRGNN(NodeModel):
-    """Z = sum_k gamma_k Ã^k H, H = MLP(X); the gamma_k are learned and may be negative (high-pass).
+    """Z = sum_k gamma_k Ã^k H, H = MLP(X); the gamma_k are learned and may be negative (high-pass)."""
 
-    Args:
-        hidden_channels: width of the MLP's hidden layer.
-        num_steps: K.
-        alpha: of the initial gamma; for "sgc" the step whose weight is 1.
-        init: "ppr" (alpha (1 - alpha)^k, rest on K), "nppr" (alpha^k, scaled to absolute sum 1), "sgc", "random".
-        dropout: of the MLP's input and hidden features.
-        propagation_dropout: of H.
-    """
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of GPRGNN."""
+
+        hidden_channels: Count = 64
+        """Width of the MLP's hidden layer."""
+        num_steps: Size = 10
+        """K."""
+        alpha: NonNegative = 0.1
+        """Of the initial gamma; for "sgc" the step whose weight is 1."""
+        init: Init = "ppr"
+        """ppr: alpha (1 - alpha)^k, the rest on K; nppr: alpha^k, scaled to absolute sum 1; sgc; random."""
+        dropout: Rate = 0.5
+        """Of the MLP's input and hidden features."""
+        propagation_dropout: Rate = 0.5
+        """Of H."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        hidden_channels: int = 64,
-        num_steps: int = 10,
-        alpha: float = 0.1,
-        init: str = "ppr",
-        dropout: float = 0.5,
-        propagation_dropout: float = 0.5,
+        self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
     ) -> None:
-        super().__init__()
-        self.mlp = MLP(
-            in_channels, out_channels, hidden_channels=hidden_channels, dropout=dropout, input_dropout=dropout
+        super().__init__(num_kept)
+        perceptron = MLP.Settings(
+            settings.hidden_channels, dropout=settings.dropout, input_dropout=settings.dropout
         )
-        self.gamma = nn.Parameter(initial_weights(num_steps, alpha, init))
-        self.propagation_dropout = propagation_dropout
+        self.mlp = MLP(in_channels, out_channels, perceptron, num_kept=num_kept)
+        self.gamma = nn.Parameter(initial_weights(settings.num_steps, settings.alpha, settings.init))
+        self.propagation_dropout = settings.propagation_dropout
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
-        return GCN.prepare(graph, cache)
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
+        return gcn_inputs(graph)
 
     def param_groups(self, lr: float, weight_decay: float) -> Iterable[dict[str, Any]]:
         """No weight decay on gamma, as published."""
@@ -69,7 +71,7 @@ class GPRGNN(NodeModel):
         return out
 
 
-def initial_weights(num_steps: int, alpha: float, init: str) -> Tensor:
+def initial_weights(num_steps: int, alpha: float, init: Init) -> Tensor:
     """gamma_0..gamma_K.
 
     >>> initial_weights(2, 0.5, "ppr")
@@ -88,4 +90,4 @@ def initial_weights(num_steps: int, alpha: float, init: str) -> Tensor:
         bound = (3 / (num_steps + 1)) ** 0.5
         weights = torch.empty(num_steps + 1).uniform_(-bound, bound)
         return weights / weights.abs().sum()
-    raise unknown_name("init", init, INITS)
+    raise unknown_name("init", init, get_args(Init))

@@ -1,6 +1,6 @@
 """GT (Dwivedi and Bresson, 2020): a transformer that attends to one-hop neighbours."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -9,9 +9,9 @@ from torch_geometric.nn import TransformerConv
 
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.encode import FeatureEncoder
-from ansgt.models.baselines.norms import make_norm
-from ansgt.models.baselines.spectral import laplacian_eigenvectors
+from ansgt.models.baselines.layers import FeatureEncoder, Norm, make_norm
+from ansgt.models.baselines.positions import laplacian_eigenvectors
+from ansgt.settings import Count, ModelSettings, Rate, Size, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -21,46 +21,48 @@ class GT(NodeModel):
     A layer is attention over the neighbours, then a two-layer network, each with a residual connection and a norm after
     it. The signs of the eigenvectors are flipped at random in every training step. The published read-out is a
     three-layer MLP; ours is linear.
-
-    Args:
-        hidden_channels: d, a multiple of `heads`.
-        num_layers: transformer layers.
-        heads: attention heads.
-        num_eigenvectors: width of the positional encoding.
-        dropout: of hidden features.
-        input_dropout: of node features.
-        attention_dropout: of attention weights.
-        norm: "layer" or "batch".
     """
 
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of GT."""
+
+        hidden_channels: Count = 64
+        """d, a multiple of `heads`."""
+        num_layers: Count = 2
+        """Transformer layers."""
+        heads: Count = 4
+        """Attention heads."""
+        num_eigenvectors: Size = 8
+        """Width of the positional encoding."""
+        dropout: Rate = 0.5
+        """Of hidden features."""
+        input_dropout: Rate = 0.5
+        """Of node features."""
+        attention_dropout: Rate = 0.0
+        """Of attention weights."""
+        norm: Norm = "layer"
+        """After attention and after the feed-forward network."""
+
+        def __post_init__(self) -> None:
+            check_multiple(self, "hidden_channels", "heads")
+
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        hidden_channels: int = 64,
-        num_layers: int = 2,
-        heads: int = 4,
-        num_eigenvectors: int = 8,
-        dropout: float = 0.5,
-        input_dropout: float = 0.5,
-        attention_dropout: float = 0.0,
-        norm: str = "layer",
+        self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
     ) -> None:
-        super().__init__()
-        self.encode = FeatureEncoder(in_channels, hidden_channels, input_dropout)
-        self.encode_position = nn.Linear(num_eigenvectors, hidden_channels)
-        self.layers = nn.ModuleList(
-            GTLayer(hidden_channels, heads, dropout, attention_dropout, norm) for _ in range(num_layers)
-        )
-        self.classifier = nn.Linear(hidden_channels, out_channels)
-        self.dropout = dropout
+        super().__init__(num_kept)
+        hidden = settings.hidden_channels
+        self.encode = FeatureEncoder(in_channels, hidden, settings.input_dropout, num_kept)
+        self.encode_position = nn.Linear(settings.num_eigenvectors, hidden)
+        self.layers = nn.ModuleList(GTLayer(settings) for _ in range(settings.num_layers))
+        self.classifier = nn.Linear(hidden, out_channels)
+        self.dropout = settings.dropout
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, num_eigenvectors: int = 8, **settings: Any) -> Inputs:
-        _, vectors = laplacian_eigenvectors(graph, num_eigenvectors, cache)
-        position = F.pad(torch.from_numpy(vectors), (0, num_eigenvectors - vectors.shape[1]))
-        return {**super().prepare(graph, cache), "position": position}
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
+        _, vectors = laplacian_eigenvectors(graph, settings.num_eigenvectors, cache)
+        position = F.pad(torch.from_numpy(vectors), (0, settings.num_eigenvectors - vectors.shape[1]))
+        return {**super().prepare(graph, cache, settings), "position": position}
 
     def forward(self, inputs: Inputs) -> Tensor:
         position = flip_signs(inputs["position"], self.training)
@@ -68,30 +70,32 @@ class GT(NodeModel):
         h = F.dropout(h + self.encode_position(position), self.dropout, self.training)
         for layer in self.layers:
             h = layer(h, inputs["edge_index"])
-        return self.classifier(h)
+        logits: Tensor = self.classifier(h)
+        return logits
 
 
 class GTLayer(nn.Module):
     """norm(h + O attention(h)), then norm(h + FFN(h)); a node without neighbours keeps its own h."""
 
-    def __init__(
-        self, channels: int, heads: int, dropout: float, attention_dropout: float, norm: str
-    ) -> None:
+    def __init__(self, settings: GT.Settings) -> None:
         super().__init__()
+        channels, heads, norm = settings.hidden_channels, settings.heads, settings.norm
+        drop = settings.attention_dropout
         self.attention = TransformerConv(
-            channels, channels // heads, heads=heads, dropout=attention_dropout, root_weight=False, bias=False
+            channels, channels // heads, heads=heads, dropout=drop, root_weight=False, bias=False
         )
         self.attention.lin_skip = nn.Identity()  # PyG makes it even where root_weight=False never uses it
         self.project = nn.Linear(channels, channels)
         self.norm1, self.norm2 = make_norm(norm, channels), make_norm(norm, channels)
         self.widen, self.narrow = nn.Linear(channels, 2 * channels), nn.Linear(2 * channels, channels)
-        self.dropout = dropout
+        self.dropout = settings.dropout
 
     def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
         attended = self.project(self.attention(h, edge_index))
         h = self.norm1(h + F.dropout(attended, self.dropout, self.training))
         inner = F.dropout(self.widen(h).relu(), self.dropout, self.training)
-        return self.norm2(h + F.dropout(self.narrow(inner), self.dropout, self.training))
+        out: Tensor = self.norm2(h + F.dropout(self.narrow(inner), self.dropout, self.training))
+        return out
 
 
 def flip_signs(vectors: Tensor, training: bool) -> Tensor:

@@ -1,6 +1,7 @@
 """H2GCN (Zhu et al., 2020): ego apart from neighbours, two-hop neighbours apart from one-hop, all rounds kept."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,45 +12,44 @@ from torch.nn import functional as F
 from ansgt.graph import Graph
 from ansgt.linalg import sym_norm
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
-from ansgt.models.baselines.propagate import propagate, to_operator
+from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate, to_operator
+from ansgt.settings import Count, ModelSettings, Range, Rate
 from ansgt.storage import DiskCache
 
 
 class H2GCN(NodeModel):
-    """r_0 = ReLU(X W_e), r_k = [Ā_1 r_(k-1), Ā_2 r_(k-1)], logits = [r_0, ..., r_K] W_c; no self-loops.
+    """r_0 = ReLU(X W_e), r_k = [Ā_1 r_(k-1), Ā_2 r_(k-1)], logits = [r_0, ..., r_K] W_c; no self-loops."""
 
-    Args:
-        hidden_channels: width of r_0.
-        num_rounds: K.
-        activation: ReLU after every round (the published code has it as an option).
-        dropout: before the classifier.
-        input_dropout: of node features.
-    """
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of H2GCN."""
+
+        hidden_channels: Count = 64
+        """Width of r_0."""
+        num_rounds: Annotated[int, Range(0, 16)] = 2
+        """K; every round doubles the width."""
+        activation: bool = False
+        """ReLU after every round (the published code has it as an option)."""
+        dropout: Rate = 0.5
+        """Before the classifier."""
+        input_dropout: Rate = 0.0
+        """Of node features."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        hidden_channels: int = 64,
-        num_rounds: int = 2,
-        activation: bool = False,
-        dropout: float = 0.5,
-        input_dropout: float = 0.0,
+        self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
     ) -> None:
-        super().__init__()
-        self.embed = FeatureLinear(in_channels, hidden_channels, bias=False)
-        widths = [hidden_channels * 2**k for k in range(num_rounds + 1)]
+        super().__init__(num_kept)
+        self.embed = FeatureLinear(in_channels, settings.hidden_channels, bias=False)
+        widths = [settings.hidden_channels * 2**k for k in range(settings.num_rounds + 1)]
         self.classifier = nn.Linear(sum(widths), out_channels)
-        self.num_rounds, self.activation = num_rounds, activation
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.num_rounds, self.activation = settings.num_rounds, settings.activation
+        self.dropout, self.input_dropout = settings.dropout, settings.input_dropout
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
         one = to_operator(sym_norm(graph.adj, self_loops=False))
         two = to_operator(sym_norm(two_hop(graph.adj), self_loops=False))
-        return {**super().prepare(graph, cache), "one_hop": one, "two_hop": two}
+        return {**super().prepare(graph, cache, settings), "one_hop": one, "two_hop": two}
 
     def forward(self, inputs: Inputs) -> Tensor:
         r = self.embed(feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)).relu()
@@ -58,7 +58,9 @@ class H2GCN(NodeModel):
             r = torch.cat([propagate(inputs["one_hop"], r), propagate(inputs["two_hop"], r)], dim=1)
             r = r.relu() if self.activation else r
             rounds.append(r)
-        return self.classifier(F.dropout(torch.cat(rounds, dim=1), self.dropout, self.training))
+        joined = F.dropout(torch.cat(rounds, dim=1), self.dropout, self.training)
+        logits: Tensor = self.classifier(joined)
+        return logits
 
 
 def two_hop(adj: sp.csr_array) -> sp.csr_array:

@@ -1,7 +1,7 @@
 """GraphSAGE with the mean aggregator (Hamilton et al., 2017), full batch."""
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import scipy.sparse as sp
 from torch import Tensor, nn
@@ -10,9 +10,8 @@ from torch.nn import functional as F
 from ansgt.graph import Graph
 from ansgt.linalg import row_norm, to_torch
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.encode import FeatureLinear, feature_dropout
-from ansgt.models.baselines.norms import make_norm
-from ansgt.models.baselines.propagate import propagate
+from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm, propagate
+from ansgt.settings import Count, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 
@@ -29,48 +28,48 @@ class SAGELayer(nn.Module):
         self.root = FeatureLinear(in_channels, out_channels)
 
     def forward(self, x: Tensor, mean: Tensor, transposed: Tensor) -> Tensor:
-        return propagate(mean, self.neighbours(x), transposed) + self.root(x)
+        root: Tensor = self.root(x)
+        return propagate(mean, self.neighbours(x), transposed) + root
 
 
 class SAGE(NodeModel):
-    """GraphSAGE-mean.
+    """GraphSAGE-mean: H_(l+1) = ReLU(D^(-1) A H_l W_1 + H_l W_2)."""
 
-    Args:
-        hidden_channels: width of the hidden layers.
-        num_layers: layers in all.
-        dropout: of hidden features.
-        input_dropout: of node features.
-        norm: "none", "batch" or "layer", before every ReLU.
-    """
+    @dataclass(frozen=True)
+    class Settings(ModelSettings):
+        """Settings of GraphSAGE."""
+
+        hidden_channels: Count = 64
+        """Width of the hidden layers."""
+        num_layers: Count = 2
+        """Layers in all."""
+        dropout: Rate = 0.5
+        """Of hidden features."""
+        input_dropout: Rate = 0.0
+        """Of node features."""
+        norm: Norm = "none"
+        """Before every ReLU."""
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        hidden_channels: int = 64,
-        num_layers: int = 2,
-        dropout: float = 0.5,
-        input_dropout: float = 0.0,
-        norm: str = "none",
+        self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
     ) -> None:
-        super().__init__()
-        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        super().__init__(num_kept)
+        hidden, depth = settings.hidden_channels, settings.num_layers
+        widths = [in_channels, *[hidden] * (depth - 1), out_channels]
         self.layers = nn.ModuleList(SAGELayer(i, o) for i, o in pairwise(widths))
-        self.norms = nn.ModuleList(make_norm(norm, hidden_channels) for _ in range(num_layers - 1))
-        self.dropout, self.input_dropout = dropout, input_dropout
+        self.norms = nn.ModuleList(make_norm(settings.norm, hidden) for _ in range(depth - 1))
+        self.dropout, self.input_dropout = settings.dropout, settings.input_dropout
 
     @classmethod
-    def prepare(cls, graph: Graph, cache: DiskCache, **settings: Any) -> Inputs:
+    def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
         mean = row_norm(graph.adj)
         transposed = to_torch(sp.csr_array(mean.T))
-        return {**super().prepare(graph, cache), "mean": to_torch(mean), "transposed": transposed}
+        return {**super().prepare(graph, cache, settings), "mean": to_torch(mean), "transposed": transposed}
 
     def forward(self, inputs: Inputs) -> Tensor:
         mean, transposed = inputs["mean"], inputs["transposed"]
-        h = self.layers[0](
-            feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept), mean, transposed
-        )
+        x = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
+        h: Tensor = self.layers[0](x, mean, transposed)
         for norm, layer in zip(self.norms, self.layers[1:], strict=True):
             h = F.dropout(norm(h).relu(), self.dropout, self.training)
             h = layer(h, mean, transposed)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from baseline_cases import build, dense_gcn_norm, small_graph
+from cases import build, dense_gcn_norm, small_graph
 
 from ansgt.errors import InputError
 

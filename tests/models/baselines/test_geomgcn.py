@@ -1,19 +1,15 @@
-"""Geom-GCN against sums written out as loops, and the embeddings it stands on."""
+"""Geom-GCN against sums written out as loops."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from baseline_cases import build, small_graph
-from scipy.spatial.distance import pdist, squareform
+from cases import build, small_graph
 
-from ansgt.errors import InputError
-from ansgt.graph import Graph
-from ansgt.models.baselines import embedding
-from ansgt.models.baselines.embedding import embed_nodes, isomap, poincare, poincare_distance
 from ansgt.models.baselines.geomgcn import NUM_DIVISIONS, latent_neighbours, quadrants
+from ansgt.models.baselines.positions import embed_nodes
 from ansgt.storage import DiskCache
-from ansgt.testing import path_graph, power_law_graph
+from ansgt.testing import path_graph
 
 OFF = DiskCache(None)
 
@@ -78,35 +74,3 @@ def test_latent_neighbours_are_joined_by_a_path() -> None:
 def test_latent_neighbours_of_points_in_one_place_stay_few() -> None:
     near = latent_neighbours(np.zeros((500, 2)), path_graph(500).adj)
     assert near.sum(axis=1).mean() <= 2 * 64
-
-
-def test_isomap_of_a_path_is_a_line() -> None:
-    z = isomap(path_graph(6))
-    np.testing.assert_allclose(squareform(pdist(z)), np.abs(np.subtract.outer(range(6), range(6))), atol=1e-4)
-
-
-def test_landmarks_place_a_path_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "MAX_LANDMARKS", 12)
-    z = isomap(path_graph(30))
-    np.testing.assert_allclose(pdist(z[:, 1:])[:5], [1, 2, 3, 4, 5], atol=0.05)
-
-
-def test_poincare_puts_hubs_inside_and_neighbours_near() -> None:
-    graph = power_law_graph(300, mean_degree=4.0)
-    z = torch.from_numpy(poincare(graph))
-    radius, linked = z.norm(dim=1).numpy(), graph.degree > 0
-    assert radius.max() < 1
-    assert radius[np.argsort(-graph.degree)[:30]].mean() < 0.8 * radius[linked].mean()
-    row, col = graph.edge_index
-    other = torch.randint(300, (len(row),), generator=torch.Generator().manual_seed(0))
-    assert poincare_distance(z[row], z[col]).mean() < 0.8 * poincare_distance(z[row], z[other]).mean()
-
-
-def test_embeddings_repeat_and_take_edgeless_graphs() -> None:
-    empty = Graph.from_arrays(torch.eye(5), torch.empty(2, 0, dtype=torch.int64))
-    for name in ("isomap", "poincare"):
-        assert np.isfinite(embed_nodes(empty, name, OFF)).all()
-        graph = small_graph()
-        assert np.array_equal(embed_nodes(graph, name, OFF), embed_nodes(graph, name, OFF))
-    with pytest.raises(InputError, match="Unknown embedding 'struc2vec'; known: isomap, poincare"):
-        embed_nodes(empty, "struc2vec", OFF)

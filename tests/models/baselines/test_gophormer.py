@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ansgt.errors import InputError
-from ansgt.models.baselines.gophormer import EgoSampler, Gophormer, consistency_loss
+from ansgt.models.baselines.gophormer import EgoSampler, Gophormer, GophormerSettings, Reach, consistency_loss
 from ansgt.sequences import SequenceBuilder, SequenceLayout
 from ansgt.sequences.proximity import Proximity
 from ansgt.testing import path_graph, random_graph, star_graph
@@ -13,7 +13,7 @@ from ansgt.testing import path_graph, random_graph, star_graph
 
 def test_all_neighbours_are_taken_where_they_are_few() -> None:
     graph = random_graph(40, mean_degree=3.0, num_isolated=2, seed=2)
-    wide = EgoSampler(graph, fanout=40, depth=2, num_sequences=2)
+    wide = EgoSampler(graph, Reach(40, 2), num_sequences=2)
     drawn = wide.draw(torch.arange(40))
     ball = nx.from_scipy_sparse_array(graph.adj)
     for node in range(40):
@@ -25,7 +25,7 @@ def test_all_neighbours_are_taken_where_they_are_few() -> None:
 
 def test_draws_are_distinct_near_and_bounded() -> None:
     graph = random_graph(60, mean_degree=10.0, seed=1)
-    sampler = EgoSampler(graph, fanout=3, depth=2, num_sequences=4)
+    sampler = EgoSampler(graph, Reach(3, 2), num_sequences=4)
     drawn = sampler.draw(torch.arange(60))
     assert sampler.num_sampled == 12
     lengths = dict(nx.all_pairs_shortest_path_length(nx.from_scipy_sparse_array(graph.adj)))
@@ -40,7 +40,7 @@ def test_draws_are_distinct_near_and_bounded() -> None:
 
 
 def test_neighbours_are_drawn_uniformly() -> None:
-    sampler = EgoSampler(star_graph(10), fanout=3, depth=1, num_sequences=4000, seed=5)
+    sampler = EgoSampler(star_graph(10), Reach(3, 1), num_sequences=4000, seed=5)
     drawn = sampler.draw(torch.tensor([0])).ids.flatten()
     share = torch.bincount(drawn, minlength=11)[1:] / 4000
     torch.testing.assert_close(share, torch.full((10,), 0.3), atol=0.03, rtol=0.0)
@@ -48,7 +48,7 @@ def test_neighbours_are_drawn_uniformly() -> None:
 
 def test_a_draw_depends_on_its_coordinates_alone() -> None:
     graph = random_graph(60, mean_degree=10.0, seed=1)
-    sampler = EgoSampler(graph, fanout=3, num_sequences=2, seed=4)
+    sampler = EgoSampler(graph, Reach(3), num_sequences=2, seed=4)
     whole, part = sampler.draw(torch.arange(60), round=3), sampler.draw(torch.tensor([7, 50]), round=3)
     assert torch.equal(whole.ids[[7, 50]], part.ids)
     assert not torch.equal(whole.ids, sampler.draw(torch.arange(60), round=4).ids)
@@ -56,9 +56,9 @@ def test_a_draw_depends_on_its_coordinates_alone() -> None:
 
 def test_settings_are_checked() -> None:
     with pytest.raises(InputError, match="fanout must be at least 1, not 0"):
-        EgoSampler(path_graph(4), fanout=0)
-    assert EgoSampler(path_graph(4), fanout=9).num_sampled == 3
-    assert EgoSampler(path_graph(9), fanout=2, max_nodes=5).num_sampled == 5
+        EgoSampler(path_graph(4), Reach(0))
+    assert EgoSampler(path_graph(4), Reach(9)).num_sampled == 3
+    assert EgoSampler(path_graph(9), Reach(2), max_nodes=5).num_sampled == 5
 
 
 def test_consistency_loss() -> None:
@@ -76,11 +76,12 @@ def test_consistency_loss() -> None:
 
 def test_model_reads_ego_graphs_of_isolated_nodes_too() -> None:
     graph = random_graph(20, num_isolated=2, num_features=8)
-    sampler = EgoSampler(graph, fanout=2, num_sequences=3)
+    sampler = EgoSampler(graph, Reach(2), num_sequences=3)
     layout = SequenceLayout(sampler.num_sampled, num_global=1)
     builder = SequenceBuilder(graph, layout, Proximity(4).fit(graph))
     builder.resample(sampler.draw(torch.arange(20)))
-    model = Gophormer(8, 3, hidden_channels=16, num_heads=2, num_layers=2, num_global=1, num_proximity=4)
+    settings = GophormerSettings(hidden_channels=16, num_heads=2, num_global=1, num_proximity=4)
+    model = Gophormer(8, 3, settings)
     logits = model(builder.batch(torch.arange(20)))
     assert logits.shape == (60, 3)
     logits.sum().backward()

@@ -1,0 +1,114 @@
+"""Numbers that come from outside: of a kind, a shape and a size that torch and scipy can be trusted with."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ansgt.device import available_bytes
+from ansgt.errors import InputError, reason
+
+LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+"""Kinds of which torch knows little more than their names."""
+
+
+def numbers(field: str, value: Any) -> Tensor:
+    """Whatever holds numbers (a tensor, an array, lists), as a tensor on the CPU; other things raise `InputError`."""
+    try:
+        if isinstance(value, Tensor):
+            if value.layout not in LAYOUTS:
+                raise InputError(f"Field '{field}' has the layout {value.layout}, which is not understood.")
+            if value.is_quantized or value.is_nested:
+                raise InputError(f"Field '{field}' must be a plain tensor, not a quantized or nested one.")
+            check_room(field, value.numel() * value.element_size() if value.layout == torch.strided else 0)
+            tensor = value.detach().to(device="cpu")
+            tensor = _from_array(field, tensor.numpy()) if tensor.dtype in UNSIGNED else tensor
+        else:
+            tensor = _from_array(field, value)
+    except InputError:
+        raise
+    except Exception as error:  # of numpy, torch, or the object itself
+        raise InputError(f"Field '{field}' is not an array of numbers: {reason(error)}.") from None
+    if tensor.is_complex():
+        raise InputError(f"Field '{field}' holds complex numbers.")
+    return tensor
+
+
+def _from_array(field: str, value: Any) -> Tensor:
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise InputError(f"Field '{field}' holds complex numbers.")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"Field '{field}' must hold numbers, not {str(array.dtype)[:60]}.")
+    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        if array.size and int(array.max()) > np.iinfo(np.int64).max:
+            raise InputError(f"Field '{field}' holds {int(array.max())}, too large for a 64-bit integer.")
+        array = array.astype(np.int64)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    # torch knows neither foreign byte orders nor negative strides, and warns of arrays that may not be written to
+    return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
+
+
+def check_room(field: str, needed: int) -> None:
+    """Refuses a field that needs more memory than is free."""
+    free = available_bytes(torch.device("cpu"))
+    if needed > free:
+        raise InputError(
+            f"Field '{field}' needs {needed / 2**30:.1f} GiB, but {free / 2**30:.1f} GiB are free."
+        )
+
+
+def truth_mask(field: str, value: Any, num_nodes: int) -> Tensor:
+    """A mask [n] of truth values, or of 0 and 1; a list of node numbers is no mask."""
+    mask = numbers(field, value)
+    if mask.layout != torch.strided or mask.shape != (num_nodes,):
+        raise InputError(f"Field '{field}' must have shape [{num_nodes}], not {list(mask.shape)}.")
+    if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
+        raise InputError(f"Field '{field}' must hold true or false per node, not other numbers.")
+    return mask.bool()
+
+
+def csr_of(field: str, data: Any, indices: Any, indptr: Any, shape: Any) -> sp.csr_array:
+    """A CSR matrix from its parts, every index checked: scipy and torch trust them and would read foreign memory."""
+    values, columns, pointers = (
+        numbers(name, part).numpy()
+        for name, part in (
+            (f"{field}.data", data),
+            (f"{field}.indices", indices),
+            (f"{field}.indptr", indptr),
+        )
+    )
+    given = numbers(f"{field}.shape", shape)
+    sizes = given.flatten().tolist()
+    if given.is_floating_point() or len(sizes) != 2 or min(sizes) < 0:
+        raise InputError(f"The shape of sparse field '{field}' must be two sizes, not {sizes[:4]}.")
+    num_rows, num_columns = sizes
+    for name, part in (("indices", columns), ("indptr", pointers)):
+        if part.ndim != 1 or part.dtype.kind not in "iu":
+            raise InputError(
+                f"The {name} of sparse field '{field}' must be a list of integers, not {part.dtype} {list(part.shape)}."
+            )
+    if values.ndim != 1 or len(values) != len(columns):
+        raise InputError(
+            f"Sparse field '{field}' has values of shape {list(values.shape)} at {len(columns)} places."
+        )
+    if len(pointers) != num_rows + 1 or pointers[0] != 0 or pointers[-1] != len(columns):
+        raise InputError(
+            f"The indptr of sparse field '{field}' must be {num_rows + 1} numbers from 0 to {len(columns)}."
+        )
+    if bool((pointers[1:] < pointers[:-1]).any()):
+        raise InputError(f"The indptr of sparse field '{field}' must not decrease.")
+    if len(columns) and (columns.min() < 0 or columns.max() >= num_columns):
+        wrong = columns.min() if columns.min() < 0 else columns.max()
+        raise InputError(f"Sparse field '{field}' names column {wrong}, but it has {num_columns} columns.")
+    matrix = sp.csr_array(
+        (values, columns.astype(np.int64), pointers.astype(np.int64)), shape=(num_rows, num_columns)
+    )
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix

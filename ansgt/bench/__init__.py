@@ -1,0 +1,1 @@
+"""The benchmarks of `ansgt bench`, one file each; each prints its ratio to a named peer."""

@@ -1,1 +1,0 @@
-"""The project's own benchmarks, one file each; every one prints a ratio against a named peer measured in the same run."""

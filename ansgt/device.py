@@ -1,0 +1,175 @@
+"""Devices: which one is meant, what it does well, what is free on it, and how much memory a block of work took.
+
+Other files ask what a device does well (`runs_numba`, `replays_graphs`, ...), never what it is.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ansgt.errors import InputError
+
+KNOWN = "auto, cpu, cuda, cuda:<number>"
+
+
+def resolve_device(name: str) -> str:
+    """ "auto" is CUDA where there is one; anything else is checked.
+
+    >>> resolve_device("cpu")
+    'cpu'
+    """
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"Unknown device {name!r}; known: {KNOWN}.") from None
+    if device.type == "cuda" and (
+        not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()
+    ):
+        raise InputError(f"Device {name!r} was asked for, but this machine has no such CUDA device.")
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"Device {name!r} is not supported; known: {KNOWN}.")
+    return name
+
+
+def is_cuda(device: torch.device | str) -> bool:
+    return torch.device(device).type == "cuda"
+
+
+def runs_numba(device: torch.device | str) -> bool:
+    """Whether tensors there can be handed to kernels compiled by numba."""
+    return not is_cuda(device)
+
+
+def replays_graphs(device: torch.device | str) -> bool:
+    """Whether steps are recorded once and replayed; what they read must then have fixed shapes."""
+    return is_cuda(device)
+
+
+def works_in_half(device: torch.device | str) -> bool:
+    """Whether bfloat16 is the precision of choice."""
+    return is_cuda(device)
+
+
+def multiplies_sparse(device: torch.device | str) -> bool:
+    """Whether features with few non-zeros are worth storing as CSR."""
+    return torch.device(device).type == "cpu"
+
+
+def has_small_caches(device: torch.device | str) -> bool:
+    """Whether working arrays should stay within megabytes."""
+    return not is_cuda(device)
+
+
+def reads_aligned_rows(device: torch.device | str) -> bool:
+    """Whether dense rows are read in pieces of 16 bytes, so that others cost more."""
+    return is_cuda(device)
+
+
+def table_limit(device: torch.device) -> int:
+    """What a dense table may take: 4 GiB on a CPU; on a GPU 24 GiB, or half of what is unused if that is less."""
+    return min(24 << 30, unused_bytes(device) // 2) if is_cuda(device) else 4 << 30
+
+
+def sent(values: Tensor, device: torch.device) -> Tensor:
+    """A CPU tensor on a device, without waiting for it."""
+    return values.pin_memory().to(device, non_blocking=True) if is_cuda(device) else values.to(device)
+
+
+def generator_devices(device: str) -> list[torch.device]:
+    """Devices with a generator of their own, beside the CPU's."""
+    return [torch.device(device)] if is_cuda(device) else []
+
+
+def seed_generators(value: int) -> None:
+    """Seeds the global generators of all devices."""
+    if torch.cuda.is_available():
+        torch.manual_seed(value)
+    else:  # manual_seed would also queue a call with its stack trace for a CUDA that never comes: a third of a small epoch
+        torch.default_generator.manual_seed(value)
+
+
+def card() -> str | None:
+    """Name of the GPU, if there is one."""
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
+
+
+def working_dtype(device: torch.device | str, half: bool | None = None) -> torch.dtype:
+    """Precision of tables and products: bfloat16 if `half` is true, float32 if false; None: bfloat16 on CUDA alone."""
+    return torch.bfloat16 if (works_in_half(device) if half is None else half) else torch.float32
+
+
+def check_memory(model: str, needed: int, device: torch.device) -> None:
+    """Raises `InputError` before the run when a model's own estimate of its memory does not fit."""
+    available = available_bytes(device)
+    if needed > available:
+        raise InputError(
+            f"Model '{model}' needs about {needed / 2**30:.1f} GiB on this graph, "
+            f"but {device} has {available / 2**30:.1f} GiB free."
+        )
+
+
+def available_bytes(device: torch.device) -> int:
+    """Free memory of a CUDA device, or what Linux calls available (elsewhere: unlimited)."""
+    if is_cuda(device):
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        with open("/proc/meminfo") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return 2**63
+
+
+def unused_bytes(device: torch.device) -> int:
+    """Memory of a CUDA device that no tensor holds: what is free, and what torch keeps for the next tensor."""
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(torch.cuda.mem_get_info(device)[0]) + kept
+
+
+def release_memory(device: str) -> None:
+    """Frees what a finished model held: tables of gigabytes, in reference cycles that Python collects only in time."""
+    gc.collect()
+    if is_cuda(device):
+        torch.cuda.empty_cache()
+
+
+@dataclass
+class Peak:
+    """Bytes, set when the block ends; None where the system does not say."""
+
+    bytes: int | None = None
+
+
+@contextmanager
+def peak_memory(device: str) -> Iterator[Peak]:
+    """Peak of the tensors on a CUDA device, or of the whole process on the CPU (Linux only), within the block."""
+    peak, cuda = Peak(), is_cuda(device)
+    if cuda:
+        torch.cuda.reset_peak_memory_stats(device)
+    else:
+        _reset_process_peak()
+    try:
+        yield peak
+    finally:
+        peak.bytes = int(torch.cuda.max_memory_allocated(device)) if cuda else _process_peak()
+
+
+def _reset_process_peak() -> None:
+    try:
+        with open("/proc/self/clear_refs", "w") as stream:
+            stream.write("5")  # proc(5): resets the peak resident set
+    except OSError:
+        pass  # then the peak is that of the process's whole life
+
+
+def _process_peak() -> int | None:
+    try:
+        with open("/proc/self/status") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return None

@@ -1,0 +1,98 @@
+"""Prediction: trained models one can hold, averaged inference, explanations.
+
+A `TrainedModel` is what is left when training is over. It predicts, explains, and its weights can be stored.
+"""
+
+import importlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ansgt.config import RunConfig
+from ansgt.errors import InputError
+from ansgt.graph import Graph
+from ansgt.storage import DiskCache
+from ansgt.turns import turn
+
+if TYPE_CHECKING:  # whoever only predicts does not pay for explanations
+    from ansgt.prediction.explanation import Attention, Explanation
+
+TRAINED: dict[str, str] = {
+    "ansgt": "ansgt.prediction.ansgt:TrainedANSGT",
+    "gophormer": "ansgt.prediction.gophormer:TrainedGophormer",
+}
+"""Models that predict from sequences -> "module:class"; all others see the whole graph at once."""
+FULL_BATCH = "ansgt.prediction.full_batch:TrainedFullBatch"
+
+
+class TrainedModel(ABC):
+    """A model with what it needs to predict on one graph: no optimizer, no bandit, no split.
+
+    Any thread may ask it; threads take turns.
+
+    Args:
+        graph: the graph it predicts on.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    @property
+    @abstractmethod
+    def num_parameters(self) -> int:
+        """Trained numbers."""
+
+    def predict_proba(self, nodes: Tensor) -> Tensor:
+        """Class probabilities of the given nodes [len(nodes), C], float32 on the CPU, in evaluation mode."""
+        if len(nodes) == 0:
+            return torch.zeros(0, self.graph.num_classes)
+        with turn():
+            return self._predict(nodes)
+
+    @abstractmethod
+    def _predict(self, nodes: Tensor) -> Tensor:
+        """`predict_proba` of at least one node."""
+
+    @abstractmethod
+    def weights(self) -> dict[str, Tensor]:
+        """What prediction needs beside graph and settings, as flat named tensors (copies)."""
+
+    @abstractmethod
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        """Takes what `weights` returned."""
+
+    def heuristic_probabilities(self) -> dict[str, float]:
+        """p_k by heuristic; {} for a model without heuristics."""
+        return {}
+
+    def attentions(self, node: int) -> "list[Attention]":
+        """What the sequences of `node` attended to, one entry per model."""
+        raise InputError("Only ANS-GT can be explained: other models have no sampled sequences.")
+
+    def explain(self, node: int, top: int = 15) -> "Explanation":
+        """Which nodes `node` attended to, how much, and which heuristic brought each of them."""
+        from ansgt.prediction.explanation import explain_node
+
+        if not 0 <= node < self.graph.num_nodes:
+            raise InputError(f"Node {node} does not exist: the graph has {self.graph.num_nodes} nodes.")
+        with turn():
+            return explain_node(self.attentions(node), self.predict_proba, self.graph, node, top)
+
+
+def build_trained(config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> TrainedModel:
+    """A model of its kind with fresh weights (from the global generators), which `load_weights` replaces.
+
+    Args:
+        config: of the run.
+        graph: the graph to predict on.
+        seed: of the sequences drawn.
+        cache: for what is computed once per graph.
+    """
+    module, _, name = TRAINED.get(config.model_name, FULL_BATCH).partition(":")
+    built: TrainedModel = getattr(importlib.import_module(module), name).build(config, graph, seed, cache)
+    return built
+
+
+__all__ = ["TrainedModel", "build_trained"]

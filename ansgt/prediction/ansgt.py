@@ -1,0 +1,162 @@
+"""A trained ANS-GT: every switch it has, the pipeline to its sequences, the transformer, the heuristics' probabilities."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from torch import Tensor
+
+from ansgt.config import RunConfig
+from ansgt.errors import InputError
+from ansgt.features import num_appended, prepare_features
+from ansgt.graph import Graph
+from ansgt.heuristics import heuristic_names
+from ansgt.models.ansgt import ANSGT, ANSGTSettings
+from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
+from ansgt.prediction import TrainedModel
+from ansgt.prediction.explanation import Attention, attention_of
+from ansgt.prediction.inference import Execution, FreshInference
+from ansgt.sequences import SequenceBuilder, SequenceSettings
+from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Rate, fitted
+from ansgt.storage import DiskCache
+
+PORTION = 16_384
+"""Nodes whose sequences are held at a time when many are predicted."""
+PROBABILITIES = "p"
+"""Name of the heuristics' probabilities among the weights; those of the transformer begin with `PREFIX`."""
+PREFIX = "model."
+SECTION_6_1: dict[str, dict[str, Any]] = {
+    "optim": {
+        "name": "adamw",
+        "lr": 2e-4,
+        "weight_decay": 0.01,
+        "beta1": 0.99,
+        "warmup_epochs": 100,
+        "end_lr": 1e-9,
+        "clip_norm": 5.0,
+    },
+    "train": {"epochs": 1000, "patience": None},
+    "data": {"normalize_features": "none"},
+}
+"""AdamW (0.99, 0.999), eps 1e-8, peak 2e-4, 100 epochs of warm-up, linear decay to 1e-9, 1,000 epochs."""
+
+
+@dataclass(frozen=True)
+class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
+    """Settings of ANS-GT; names as in the docs' notation table, defaults as in section 6.1 where it prints one."""
+
+    sections: ClassVar[Mapping[str, Mapping[str, Any]]] = SECTION_6_1
+
+    label_smoothing: Rate = 0.0
+    batch_size: Count = 32
+    """Centres in a batch; each brings S sequences."""
+    initial: list[NonNegative] | None = None
+    """Probabilities of the heuristics at the start; None: equal (Algorithm 1, line 1)."""
+    reward: Literal["unbiased", "paper"] = "unbiased"
+    bandit_rule: Literal["step", "paper"] = "step"
+    bandit_step: NonNegative = 8.0
+    p_min: Fraction = 0.01
+    update_period: Count = 100
+    """T, epochs between two updates of the bandit."""
+    redraw_every: Count | None = None
+    """Epochs between two redraws of the training sequences with unchanged weights; None: only at updates."""
+    average_epochs: NonNegative = 0.0
+    """Time constant of the running mean of the weights that predicts in their place; 0: the weights themselves."""
+    captured: bool | None = None
+    """Replay the step as a CUDA graph; None: on CUDA only."""
+    compiled: bool = False
+    """Run batch building, model and loss of a training step through torch.compile (20 to 30 s at the start)."""
+
+    def check(self, graph: Graph) -> "AdaptiveSettings":
+        """Raises `InputError` for what cannot work on this graph, naming the setting and its value."""
+        super().check(graph)
+        if self.initial is not None and len(self.initial) != len(self.heuristics):
+            raise InputError(
+                f"Setting model.initial has {len(self.initial)} values for {len(self.heuristics)} heuristics."
+            )
+        return self
+
+    def execution(self, device: torch.device) -> Execution:
+        """How steps and chunks run on a device."""
+        return Execution.on(device, self.amp, self.captured, self.compiled)
+
+
+class TrainedANSGT(TrainedModel):
+    """Predicts from fresh sequences, drawn with the probabilities that training ended with (section 5.3).
+
+    Args:
+        graph: the graph it predicts on.
+        settings: of the model and its sequences.
+        pipeline: gives sequences of any nodes.
+        model: the transformer, on the pipeline's device.
+        p: probabilities of the heuristics [K], float64.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        settings: AdaptiveSettings,
+        pipeline: SequencePipeline,
+        model: ANSGT,
+        p: Tensor,
+    ) -> None:
+        super().__init__(graph)
+        self.settings, self.pipeline, self.model, self.p = settings, pipeline, model, p
+        self.inference = FreshInference(
+            model,
+            pipeline.tables(),
+            self._draw,
+            portion=PORTION,
+            num_sequences=pipeline.inference_sampler.num_sequences,
+            execution=settings.execution(pipeline.device),
+        )
+
+    @classmethod
+    def build(cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> Self:
+        """A model with fresh weights from the global generators, and sequences drawn from `seed`."""
+        settings = fitted(AdaptiveSettings, config.settings, "model").check(graph)
+        device = torch.device(config.device)
+        seen = plain = prepare_features(graph.x, config.data, device)
+        if config.data.size_columns:  # heuristics must not see them: they would decide who is similar
+            plain = prepare_features(graph.x, replace(config.data, size_columns=False), device)
+        graph = graph.with_features(plain)
+        pipeline = SequencePipeline(graph, settings, seed, device, cache, seen)
+        model = ANSGT(seen.shape[1], graph.num_classes, settings, num_kept=num_appended(config.data))
+        number = len(pipeline.heuristics)
+        equal = torch.full((number,), 1 / number, dtype=torch.float64)
+        return cls(graph, settings, pipeline, model.to(device), equal)
+
+    @property
+    def device(self) -> torch.device:
+        return self.pipeline.device
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(p.numel() for p in self.model.parameters())
+
+    def _predict(self, nodes: Tensor) -> Tensor:
+        """Class probabilities averaged over fresh sequences; they depend on weights, p and seed alone."""
+        return self.inference(nodes, drawn_with=self.p)
+
+    def weights(self) -> dict[str, Tensor]:
+        named = self.model.state_dict().items()
+        return {
+            **{PREFIX + name: value.detach().clone() for name, value in named},
+            PROBABILITIES: self.p.clone(),
+        }
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        state = {name.removeprefix(PREFIX): v for name, v in weights.items() if name != PROBABILITIES}
+        self.model.load_state_dict(state)
+        self.p = weights[PROBABILITIES].clone()
+
+    def heuristic_probabilities(self) -> dict[str, float]:
+        names = heuristic_names(self.pipeline.heuristics)
+        return dict(zip(names, self.p.tolist(), strict=True))
+
+    def attentions(self, node: int) -> list[Attention]:
+        return [attention_of(self.model, self.pipeline, self.p, node)]
+
+    def _draw(self, tables: SequenceBuilder, nodes: Tensor) -> None:
+        self.pipeline.draw(nodes, self.p, INFERENCE_ROUND, into=tables)

@@ -1,0 +1,73 @@
+"""Several models of one split that differ by their seed alone, and predict together.
+
+On a graph of two hundred nodes the seed decides as much as most settings do. The mean probabilities of R models, each
+kept at its own best validation epoch, are steadier and better than one model's. Any model of the package can be one of
+several; the harness trains the R one after another.
+"""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ansgt.prediction import TrainedModel
+
+if TYPE_CHECKING:
+    from ansgt.prediction.explanation import Attention
+
+PREFIXES = ("model", "restart")
+"""Of a model's weights among R models' ("model-0.head.weight"); the second in records of version 0.1."""
+
+
+class Ensemble(TrainedModel):
+    """R trained models of one graph as one.
+
+    Args:
+        models: at least one.
+    """
+
+    def __init__(self, models: Sequence[TrainedModel]) -> None:
+        super().__init__(models[0].graph)
+        self.models = list(models)
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(model.num_parameters for model in self.models)
+
+    def _predict(self, nodes: Tensor) -> Tensor:
+        """Mean class probabilities of the R models [len(nodes), C]."""
+        return torch.stack([model.predict_proba(nodes) for model in self.models]).mean(dim=0)
+
+    def weights(self) -> dict[str, Tensor]:
+        return joined([model.weights() for model in self.models])
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        for number, model in enumerate(self.models):
+            model.load_weights(weights_of(weights, number))
+
+    def heuristic_probabilities(self) -> dict[str, float]:
+        """The mean over the models."""
+        each = [model.heuristic_probabilities() for model in self.models]
+        return {name: fmean(one[name] for one in each) for name in each[0]}
+
+    def attentions(self, node: int) -> "list[Attention]":
+        return [attention for model in self.models for attention in model.attentions(node)]
+
+
+def joined(weights: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The weights of R models in one dictionary."""
+    return {
+        f"{PREFIXES[0]}-{number}.{name}": value
+        for number, one in enumerate(weights)
+        for name, value in one.items()
+    }
+
+
+def weights_of(weights: dict[str, Tensor], number: int) -> dict[str, Tensor]:
+    """The weights of one of R models, under its own names."""
+    prefixes = tuple(f"{prefix}-{number}." for prefix in PREFIXES)
+    return {
+        name.split(".", maxsplit=1)[1]: value for name, value in weights.items() if name.startswith(prefixes)
+    }

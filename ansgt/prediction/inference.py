@@ -1,0 +1,224 @@
+"""Averaged inference (section 5.3) and the significance of section 5.1, over many nodes in chunks of one shape.
+
+Centres travel as a [b] tensor of node ids in which -1 is padding: a ragged last chunk has the shape of all others, and
+the same function serves the eager path (CPU, debugging) and the captured one.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ansgt.device import has_small_caches, replays_graphs, works_in_half
+from ansgt.models.ansgt import ANSGT
+from ansgt.prediction.capture import Captured
+from ansgt.sequences import SequenceBatch, SequenceBuilder
+
+CHUNK = 256
+"""Centres at a time."""
+CACHED_SEQUENCES = 1024
+PADDING = -1
+
+Build = Callable[[Tensor], SequenceBatch]
+"""Centres [b] -> the batch of their b * S sequences, centre-major (`SequenceBuilder.batch`)."""
+Draw = Callable[[SequenceBuilder, Tensor], object]
+"""Puts fresh sequences of some nodes into a builder's tables."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a step or a chunk is run; the numbers are the same up to rounding.
+
+    Args:
+        amp: bfloat16 autocast.
+        captured: replayed as a CUDA graph.
+        compiled: training steps go through `torch.compile`.
+    """
+
+    amp: bool = False
+    captured: bool = False
+    compiled: bool = False
+
+    @classmethod
+    def on(
+        cls,
+        device: torch.device,
+        amp: bool | None = None,
+        captured: bool | None = None,
+        compiled: bool = False,
+    ) -> Self:
+        """`amp` and `captured` where they are asked for; None: on CUDA alone."""
+        half = works_in_half(device) if amp is None else amp
+        return cls(half, replays_graphs(device) if captured is None else captured, compiled)
+
+
+def chunk_size(num_sequences: int, device: torch.device) -> int:
+    """Centres at a time: on a CPU so few that what a layer makes of their sequences stays in the cache.
+
+    >>> chunk_size(4, torch.device("cpu")), chunk_size(32, torch.device("cpu"))
+    (256, 32)
+    """
+    cached = max(1, min(CHUNK, CACHED_SEQUENCES // num_sequences))
+    return cached if has_small_caches(device) else CHUNK
+
+
+class AveragedInference:
+    """Class probabilities of nodes whose sequences lie in tables, the mean of softmax over a node's S sequences.
+
+    Args:
+        model: the transformer; put into evaluation mode for the time of a call.
+        build: gives the batch of some centres.
+        chunk_size: centres at a time.
+        execution: how a chunk is run.
+    """
+
+    def __init__(
+        self, model: ANSGT, build: Build, chunk_size: int = CHUNK, execution: Execution = Execution()
+    ) -> None:
+        self.model = model
+        self.build = build
+        self.chunk_size = chunk_size
+        self.execution = execution
+        self._chunk: Callable[[Tensor], Tensor] = self._mean_softmax
+        if execution.captured:
+            self._chunk = Captured(self._mean_softmax)
+
+    def __call__(self, nodes: Tensor) -> Tensor:
+        """Probabilities [len(nodes), C], float32, on the model's device."""
+        with evaluation(self.model):
+            return over_chunks(self._chunk, nodes, self.chunk_size)
+
+    def _mean_softmax(self, centres: Tensor) -> Tensor:
+        batch = self.build(centres.clamp(min=0))
+        with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.execution.amp):
+            logits = self.model(batch)
+        each = logits.float().softmax(dim=-1)
+        mean: Tensor = each.view(len(centres), -1, each.shape[-1]).mean(dim=1)
+        return mean
+
+
+class FreshInference:
+    """Class probabilities of any nodes from sequences drawn for them (section 5.3), many nodes in portions.
+
+    The same nodes asked for again keep their sequences, unless what they were drawn with has changed.
+
+    Args:
+        model: the transformer that predicts.
+        tables: for the sequences; nobody else's.
+        draw: fills them.
+        portion: nodes whose sequences are held at a time.
+        num_sequences: how many a node gets.
+        execution: how a chunk is run.
+    """
+
+    def __init__(
+        self,
+        model: ANSGT,
+        tables: SequenceBuilder,
+        draw: Draw,
+        *,
+        portion: int,
+        num_sequences: int,
+        execution: Execution,
+    ) -> None:
+        self.model, self.tables, self.draw = model, tables, draw
+        self.portion, self.num_sequences, self.execution = portion, num_sequences, execution
+        self._predict = self._averaged()
+        self._nodes = torch.empty(0, dtype=torch.int64)
+        self._drawn_with: Tensor | None = None
+
+    def __call__(self, nodes: Tensor, drawn_with: Tensor | None = None) -> Tensor:
+        """[len(nodes), C], float32, on the CPU, of at least one node.
+
+        Args:
+            nodes: ids.
+            drawn_with: the numbers on which a draw depends.
+        """
+        device = self.tables.device
+        parts = [self._of_portion(part.to(device), drawn_with) for part in nodes.split(self.portion)]
+        return torch.cat(parts).cpu()
+
+    def _of_portion(self, nodes: Tensor, drawn_with: Tensor | None) -> Tensor:
+        if not (_same(nodes, self._nodes) and _same(drawn_with, self._drawn_with)):
+            self.draw(self.tables, nodes)
+            if nodes.shape != self._nodes.shape:  # the tables moved: a captured graph would read the old ones
+                self._predict = self._averaged()
+            self._nodes = nodes.clone()
+            self._drawn_with = None if drawn_with is None else drawn_with.clone()
+        return self._predict(nodes)
+
+    def _averaged(self) -> AveragedInference:
+        size = chunk_size(self.num_sequences, self.tables.device)
+        return AveragedInference(self.model, self.tables.batch, size, self.execution)
+
+
+def _same(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.device == other.device and one.shape == other.shape and torch.equal(one, other)
+
+
+class Significance:
+    """s_i = A_{1,i} ‖V_i‖, mean over heads and layers, of every sampled slot of every sequence of some nodes.
+
+    In float32 and without dropout: it decides what is sampled next. Labels are not read.
+
+    Args:
+        model: the transformer; put into evaluation mode for the time of a call.
+        build: gives the batch of some centres.
+        chunk_size: centres at a time.
+        captured: replay chunks as a CUDA graph.
+    """
+
+    def __init__(self, model: ANSGT, build: Build, chunk_size: int = CHUNK, captured: bool = False) -> None:
+        self.model = model
+        self.build = build
+        self.chunk_size = chunk_size
+        self._chunk: Callable[[Tensor], Tensor] = Captured(self._scores) if captured else self._scores
+
+    def __call__(self, nodes: Tensor) -> Tensor:
+        """[len(nodes), S, N], float32, 0 where a slot is masked."""
+        with evaluation(self.model):
+            return over_chunks(self._chunk, nodes, self.chunk_size)
+
+    def _scores(self, centres: Tensor) -> Tensor:
+        _, s = self.model(self.build(centres.clamp(min=0)), significance=True)
+        each: Tensor = s.view(len(centres), -1, s.shape[-1])
+        return each
+
+
+@contextmanager
+def evaluation(model: ANSGT) -> Iterator[None]:
+    """Evaluation mode and no gradients for the time of the block."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)
+
+
+def padded(nodes: Tensor, size: int) -> Tensor:
+    """Nodes in rows of `size` [ceil(len / size), size], the last filled up with -1.
+
+    >>> padded(torch.tensor([5, 6, 7]), 2)
+    tensor([[ 5,  6],
+            [ 7, -1]])
+    """
+    return F.pad(nodes, (0, -len(nodes) % size), value=PADDING).view(-1, size)
+
+
+def over_chunks(function: Callable[[Tensor], Tensor], nodes: Tensor, size: int) -> Tensor:
+    """`function` of all nodes, `size` at a time and always in that shape; rows of padding are cut off.
+
+    A few nodes asked for eagerly are not padded to a whole chunk: only a captured function needs the shape.
+    """
+    if not isinstance(function, Captured):
+        size = min(size, max(len(nodes), 1))
+    chunks = padded(nodes, size) if len(nodes) else nodes.new_full((1, size), PADDING)
+    return torch.cat([function(chunk).clone() for chunk in chunks])[: len(nodes)]

@@ -1,0 +1,1 @@
+"""Runs: from a request to a record."""

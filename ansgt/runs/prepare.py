@@ -1,0 +1,141 @@
+"""From what is asked for to a data set and a `RunConfig` with every setting: where models, files and overrides meet."""
+
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansgt.config import (
+    GENERAL,
+    Overrides,
+    RunConfig,
+    Sections,
+    by_section,
+    merge,
+    read_settings,
+    shipped_file,
+)
+from ansgt.datasets import Dataset
+from ansgt.datasets.load import Source
+from ansgt.device import resolve_device
+from ansgt.errors import InputError
+from ansgt.models import MODELS, model_name, resolve_model
+from ansgt.settings import Count, ModelSettings, Seed, fitted, values_of
+from ansgt.storage import DiskCache, default_cache_dir
+
+SETTINGS: dict[str, str] = {"ansgt": "ansgt.prediction.ansgt:AdaptiveSettings"}
+"""Models with settings that a later stage adds to their class's own `Settings` -> "module:class"."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What shall be trained on what.
+
+    Args:
+        dataset: name of the data set, which with `split` picks the section of the settings file.
+        model: name of a model, or a class of the user's own.
+        split: kind of split.
+        num_splits: how many splits of that kind.
+        seed: of the splits, the initialisation and every draw.
+        device: cpu, cuda or cuda:<number>.
+    """
+
+    dataset: str
+    model: str | type
+    split: str
+    num_splits: Count = 1
+    seed: Seed = 0
+    device: str = "cpu"
+
+
+def prepare_run(
+    dataset: str,
+    model: str | type = "ansgt",
+    *,
+    source: Source = Source(),
+    config: Path | str | None = None,
+    overrides: Overrides = (),
+    **request: Any,
+) -> tuple[Dataset, RunConfig]:
+    """Loads a data set and resolves every setting.
+
+    Args:
+        dataset: a name, or a path to a graph file.
+        model: name of the model, or a class of one's own.
+        source: where raw files are.
+        config: a settings file in place of the shipped one.
+        overrides: single settings.
+        request: `split` (by default the data set's own), `num_splits`, `seed` and `device`, as for `Request`.
+    """
+    data = source.load(dataset)
+    if data.graph.num_classes < 2:
+        raise InputError(
+            f"Field 'y' of '{data.name}' has {data.graph.num_classes} class(es); classification needs at least 2."
+        )
+    split = request.pop("split", None) or data.default_split
+    device = resolve_device(request.pop("device", "auto"))
+    asked = Request(data.name, model, split, device=device, **request)
+    return data, build_config(asked, config, overrides)
+
+
+def train(
+    dataset: str, model: str | type = "ansgt", *, run_dir: Path | str, **options: Any
+) -> dict[str, Any]:
+    """Trains a model on a data set and returns the summary that `ansgt train --json` prints; options as in `prepare_run`."""
+    from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
+
+    data, config = prepare_run(dataset, model, **options)
+    source: Source = options.get("source", Source())
+    cache = DiskCache(source.cache_dir or default_cache_dir())
+    return run(config, data, run_dir, environment=Environment(cache))
+
+
+def build_config(request: Request, config: Path | str | None = None, overrides: Overrides = ()) -> RunConfig:
+    """Every setting of a run: defaults, then a settings file, then overrides; names, types and ranges are checked.
+
+    Args:
+        request: what shall be trained on what.
+        config: a settings file in place of the shipped one.
+        overrides: `{"lr": 0.1, "train.epochs": 5}`, or the texts `lr=0.1` of the command line.
+
+    >>> build_config(Request("cora", "gcn", "public"), overrides={"lr": 0.5}).optim.lr
+    0.5
+    """
+    asked = fitted(Request, values_of(request))
+    kinds: dict[str, type] = {"model": settings_class(asked.model), **GENERAL}
+    preferred = settings_class(asked.model).sections
+    given = by_section(overrides, kinds)
+    sections = merge(kinds, [("", preferred), _from_file(asked, config), ("", given)])
+    return RunConfig(
+        dataset=asked.dataset,
+        model_name=model_name(asked.model),
+        split=asked.split,
+        num_splits=asked.num_splits,
+        seed=asked.seed,
+        device=asked.device,
+        settings=values_of(sections["model"]),
+        optim=sections["optim"],
+        train=sections["train"],
+        data=sections["data"],
+        model_class=asked.model if isinstance(asked.model, type) else None,
+    )
+
+
+def _from_file(request: Request, config: Path | str | None) -> tuple[str, Sections]:
+    """The file's name and its sections; nothing ships for a model of the user's own."""
+    name = model_name(request.model)
+    if config is None and name not in MODELS:
+        return "", {}
+    path = shipped_file(name) if config is None else Path(config)
+    return str(path), read_settings(path, request.dataset, request.split, name)
+
+
+def settings_class(model: str | type) -> type[ModelSettings]:
+    """The dataclass of a model's settings: what a settings file and overrides may change in the section `model`."""
+    name = model_name(model)
+    if name not in SETTINGS:
+        own: type[ModelSettings] = resolve_model(model).Settings
+        return own
+    module, _, attribute = SETTINGS[name].partition(":")
+    found: Any = getattr(importlib.import_module(module), attribute)
+    return found  # type: ignore[no-any-return]

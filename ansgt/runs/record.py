@@ -1,0 +1,167 @@
+"""The record of a finished split: predictions, weights, accuracies; the result comes last. And the summary of a run."""
+
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from statistics import fmean, median_low
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansgt.datasets import Dataset
+from ansgt.device import card
+from ansgt.graph import Graph, Split
+from ansgt.prediction.ensemble import joined
+from ansgt.runs.folder import Rows, RunFolder, SplitFolder
+from ansgt.storage import content_hash
+
+OWN = ("best_epoch", "val_accuracy", "test_accuracy", "learned")
+"""What the record of an ensemble keeps of each of its models."""
+
+
+def score(probabilities: Tensor, labels: Tensor) -> tuple[float, float]:
+    """Accuracy and mean cross-entropy of class probabilities [k, C] against labels [k]."""
+    if len(labels) == 0:
+        return float("nan"), float("nan")
+    accuracy = float((probabilities.argmax(dim=-1) == labels).double().mean())
+    chosen = probabilities.double().gather(1, labels[:, None]).clamp(min=1e-12)
+    return accuracy, float(-chosen.log().mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What training left of a split.
+
+    Args:
+        probabilities: of every node [n, C].
+        weights: of the kept epoch.
+        facts: further fields of the result: epochs, validation scores, seconds, ...
+        metrics: one row per epoch (and model).
+        history: one row per update of the bandit.
+    """
+
+    probabilities: Tensor
+    weights: dict[str, Tensor]
+    facts: dict[str, Any]
+    metrics: Rows
+    history: Rows
+
+    def write(self, graph: Graph, split: Split, folder: SplitFolder) -> None:
+        """Scores the test part, once, and writes all files; the result last."""
+        test_accuracy, test_loss = score(self.probabilities[split.test], graph.y[split.test])
+        folder.write_metrics(self.metrics)
+        folder.write_history(self.history)
+        folder.write_weights(self.weights)
+        folder.write_split(split)
+        folder.write_predictions(self.probabilities.numpy(), graph.y.numpy())
+        folder.write_result(
+            {
+                "split": split.name,
+                "index": split.index,
+                "split_hash": split.hash,
+                "majority_share": split.majority_share(graph.y),
+                **self.facts,
+                "test_accuracy": test_accuracy,
+                "test_loss": test_loss,
+                "prediction_hash": content_hash(self.probabilities.numpy()),
+            }
+        )
+
+
+def joined_record(graph: Graph, split: Split, folders: Sequence[SplitFolder]) -> Record:
+    """The record of R models from their own: the mean of what they predict, and what each had by itself."""
+    results = [folder.result() for folder in folders]
+    predicted = [torch.from_numpy(folder.predictions()["probabilities"]) for folder in folders]
+    probabilities = torch.stack(predicted).mean(dim=0)
+    val_accuracy, val_loss = score(probabilities[split.val], graph.y[split.val])
+    facts = {
+        "num_parameters": sum(r["num_parameters"] for r in results),
+        "best_epoch": median_low(r["best_epoch"] for r in results),
+        "epochs_run": sum(r["epochs_run"] for r in results),
+        "val_accuracy": val_accuracy,
+        "val_loss": val_loss,
+        "learned": {name: fmean(r["learned"][name] for r in results) for name in results[0]["learned"]},
+        "models": [{key: r[key] for key in OWN} for r in results],
+        "seconds": sum(r["seconds"] for r in results),
+    }
+    return Record(
+        probabilities,
+        joined([folder.weights() for folder in folders]),
+        facts,
+        metrics=_numbered([folder.metrics() for folder in folders]),
+        history=_numbered([folder.history() for folder in folders]),
+    )
+
+
+def _numbered(parts: Sequence[Rows]) -> Rows:
+    """The rows of R models, each with its model's number."""
+    return [{**row, "model": number} for number, rows in enumerate(parts) for row in rows]
+
+
+def models_of(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each of several models had by itself; [] for one model. Records of version 0.1 call them restarts."""
+    models: list[dict[str, Any]] = result.get("models", result.get("restarts", []))
+    return models
+
+
+def run_info(dataset: Dataset) -> dict[str, Any]:
+    """The JSON object that says what a run was trained on, and with which versions."""
+    graph = dataset.graph
+    return {
+        "dataset": dataset.name,
+        "variant": dataset.variant,
+        "data_hash": graph.content_hash,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "num_classes": graph.num_classes,
+        "num_features": graph.num_features,
+        "versions": versions(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def summarize_run(folder: RunFolder, seconds: float) -> dict[str, Any]:
+    """The JSON object of `ansgt train`, computed from the record."""
+    config, results = folder.config(), folder.results()
+    return {
+        "dataset": config.dataset,
+        "variant": folder.info()["variant"],
+        "model": config.model_name,
+        "split": config.split,
+        "num_splits": config.num_splits,
+        "seed": config.seed,
+        "num_models": config.train.num_models,
+        "restarts": config.train.num_models,  # its name in version 0.1
+        "test_accuracy": summarize([r["test_accuracy"] for r in results]),
+        "val_accuracy": summarize([r["val_accuracy"] for r in results]),
+        "majority_share": float(np.mean([r["majority_share"] for r in results])),
+        "num_parameters": results[0]["num_parameters"],
+        "epochs": [r["epochs_run"] for r in results],
+        "train_seconds": float(sum(r["seconds"] for r in results)),
+        "seconds": seconds,
+        "run_dir": str(folder.path),
+    }
+
+
+def summarize(values: list[float]) -> dict[str, Any]:
+    """Mean and population standard deviation over splits, with the values themselves."""
+    known = [v for v in values if v is not None]
+    if not known:
+        return {"mean": None, "std": None, "per_split": values}
+    return {"mean": float(np.mean(known)), "std": float(np.std(known)), "per_split": values}
+
+
+def versions() -> dict[str, str]:
+    """Versions that can change a number."""
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    for package in ("ansgt", "torch", "torch_geometric", "numpy", "scipy", "numba", "safetensors"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    gpu = card()
+    return found if gpu is None else {**found, "gpu": gpu}

@@ -1,0 +1,211 @@
+"""A finished run, brought back: its trained models with the best weights, its scores, its predictions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansgt.config import RunConfig
+from ansgt.datasets import Dataset, load
+from ansgt.device import resolve_device
+from ansgt.errors import InputError, unknown_name
+from ansgt.graph import Graph, Split
+from ansgt.prediction import TrainedModel, build_trained
+from ansgt.runs import seeds
+from ansgt.runs.folder import RunFolder, SplitFolder, open_run
+from ansgt.runs.record import score, summarize
+from ansgt.storage import DiskCache, brief, default_cache_dir
+
+GRAPH_FILES = (".npz", ".pt", ".pth")
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run directory with its settings and its data, which are those that it was trained on.
+
+    Args:
+        folder: the run directory.
+        config: its settings, on the device that was asked for.
+        dataset: graph and splits.
+        cache: for what is computed once per graph.
+    """
+
+    folder: RunFolder
+    config: RunConfig
+    dataset: Dataset
+    cache: DiskCache
+
+    @classmethod
+    def open(
+        cls,
+        run_dir: Path | str,
+        *,
+        root: Path | str = "data",
+        device: str = "auto",
+        cache_dir: Path | str | None = None,
+        **own: Any,
+    ) -> Self:
+        """Opens a run and its data set, and checks that the data are the same.
+
+        Args:
+            run_dir: the run directory.
+            root: folder with the raw data sets.
+            device: auto, cpu, cuda or cuda:<number>.
+            cache_dir: where processed files go.
+            own: `model`, `heuristics` or `coarsening_method`, where they were classes or objects of one's own: what is
+                stored has their names alone.
+        """
+        folder = open_run(run_dir)
+        config = _with_own(replace(folder.config(), device=resolve_device(device)), own)
+        info = folder.info()
+        is_file = info["variant"].endswith(GRAPH_FILES)
+        # a classifier keeps its graph inside the run directory, so a relative path is relative to that
+        source = str(folder.path / info["variant"]) if is_file else config.dataset
+        dataset = load(source, root, cache_dir=cache_dir)
+        if dataset.graph.content_hash != info["data_hash"]:
+            raise InputError(f"The data of '{config.dataset}' are not those that {run_dir} was trained on.")
+        return cls(folder, config, dataset, DiskCache(cache_dir or default_cache_dir()))
+
+    @classmethod
+    def of(cls, config: RunConfig, dataset: Dataset, run_dir: Path | str, cache: DiskCache) -> Self:
+        """A run that was finished just now: settings and data are at hand."""
+        return cls(RunFolder(Path(run_dir)), config, dataset, cache)
+
+    @property
+    def graph(self) -> Graph:
+        return self.dataset.graph
+
+    def split(self, index: int = 0) -> Split:
+        return self.dataset.split(self.config.split, index, self.config.seed)
+
+    def trained(self, index: int = 0) -> TrainedModel:
+        """What one split's training left, with the weights of its best validation epoch."""
+        folder = finished(self.folder, index)
+        folder.check_split(self.split(index))
+        trained = self._build(index, self.graph)
+        self._load(trained, folder)
+        return trained
+
+    def moved(self, graph: Graph, index: int = 0) -> TrainedModel:
+        """The trained weights on another graph with the same features: one that grew, or a new one.
+
+        Its heuristics, coarse graph and sequences are computed anew; labels are not needed.
+        """
+        own = self.graph
+        if graph.num_features != own.num_features:
+            raise InputError(
+                f"Field 'x' has {graph.num_features} features, but the model was trained with {own.num_features}."
+            )
+        folder = finished(self.folder, index)
+        weights = folder.weights()
+        trained = self._build(index, replace(graph, num_classes=own.num_classes))
+        try:
+            trained.load_weights(weights)
+        except RuntimeError:
+            name = self.config.model_name
+            raise InputError(
+                f"Model '{name}' learns weights per node and cannot move to another graph."
+            ) from None
+        return trained
+
+    def _load(self, trained: TrainedModel, folder: SplitFolder) -> None:
+        try:
+            trained.load_weights(folder.weights())
+        except (RuntimeError, KeyError) as error:
+            raise InputError(
+                f"The weights in {folder.path} do not fit its settings: {brief(error)}."
+            ) from None
+
+    def predict_proba(self, trained: TrainedModel, nodes: Tensor, index: int = 0) -> Tensor:
+        """Class probabilities as the record's were computed: from the generators that end a split."""
+        with seeds.owned_randomness(self.config.device):
+            seeds.seed_prediction(self.config.seed, index)
+            return trained.predict_proba(nodes)
+
+    def _build(self, index: int, graph: Graph) -> TrainedModel:
+        """One model, or an ensemble of several; fresh weights."""
+        seed = self.config.seed
+        number_of = self.config.train.num_models
+        models = [
+            self._build_one(seeds.model_seed(seed, number), index, graph) for number in range(number_of)
+        ]
+        if number_of == 1:
+            return models[0]
+        from ansgt.prediction.ensemble import Ensemble
+
+        return Ensemble(models)
+
+    def _build_one(self, seed: int, index: int, graph: Graph) -> TrainedModel:
+        with seeds.owned_randomness(self.config.device):
+            seeds.seed_building(seed, index)
+            return build_trained(self.config, graph, seeds.draw_seed(seed, index), self.cache)
+
+
+def _text(folder: RunFolder, name: str) -> str:
+    """A text of `run.json`."""
+    info: Any = folder.info()
+    value = info.get(name) if isinstance(info, Mapping) else None
+    if not isinstance(value, str):
+        raise InputError(f"The file run.json of {folder.path} has no text '{name}' (damaged).")
+    return value
+
+
+def _stored_probabilities(folder: SplitFolder, like: np.ndarray) -> np.ndarray:
+    """What training ended with [n, C]."""
+    stored = folder.predictions().get("probabilities")
+    if stored is None or stored.dtype.kind != "f" or stored.shape != like.shape:
+        raise InputError(
+            f"The file predictions.npz of {folder.path} does not hold probabilities {list(like.shape)} (damaged)."
+        )
+    return stored
+
+
+def _with_own(config: RunConfig, own: Mapping[str, Any]) -> RunConfig:
+    """The stored settings, with the user's own classes and objects in place of their names."""
+    settings = {name: value for name, value in own.items() if name != "model"}
+    for name in settings:
+        if name not in config.settings:
+            raise unknown_name("setting of the stored run", name, config.settings)
+    return replace(config, settings={**config.settings, **settings}, model_class=own.get("model"))
+
+
+def finished(folder: RunFolder, index: int) -> SplitFolder:
+    """The files of a finished split; raises `InputError` where it is not finished."""
+    split = folder.split(index)
+    if not split.is_finished:
+        raise InputError(f"Split {index} of {folder.path} is not finished.")
+    return split
+
+
+def evaluate_run(run: FinishedRun) -> dict[str, Any]:
+    """The JSON object of `ansgt evaluate`: every split predicted anew, scored, and compared with the record."""
+    config, y = run.config, run.graph.y
+    test, val, matches = [], [], True
+    for result in run.folder.results():
+        index = result.get("index") if isinstance(result, Mapping) else None
+        if not isinstance(index, int) or not 0 <= index < config.num_splits:
+            raise InputError(
+                f"A result.json of {run.folder.path} does not say which split it is of (damaged)."
+            )
+        split = run.split(index)
+        probabilities = run.predict_proba(run.trained(index), torch.arange(run.graph.num_nodes), index)
+        test.append(score(probabilities[split.test], y[split.test])[0])
+        val.append(score(probabilities[split.val], y[split.val])[0])
+        stored = _stored_probabilities(run.folder.split(index), probabilities.numpy())
+        matches &= bool(np.allclose(stored, probabilities.numpy(), atol=1e-4))
+    if not test:
+        raise InputError(f"No split of {run.folder.path} is finished; train it with --resume first.")
+    return {
+        "dataset": config.dataset,
+        "model": config.model_name,
+        "split": config.split,
+        "num_splits": len(test),
+        "test_accuracy": summarize(test),
+        "val_accuracy": summarize(val),
+        "matches_record": matches,
+        "run_dir": str(run.folder.path),
+    }

@@ -1,0 +1,314 @@
+"""The harness: train over splits, select on validation alone, keep a record, survive being killed.
+
+It knows no model: a `Learner` trains an epoch, and its trained model predicts. All randomness of an epoch is seeded from
+(seed, split, epoch), so a run resumed from any checkpoint continues exactly as if it had never stopped.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ansgt.config import RunConfig
+from ansgt.datasets import Dataset
+from ansgt.device import release_memory
+from ansgt.errors import BrokenRunError, InputError
+from ansgt.graph import Graph, Split
+from ansgt.prediction import TrainedModel
+from ansgt.runs import seeds
+from ansgt.runs.folder import Rows, RunFolder, SplitFolder
+from ansgt.runs.record import Record, joined_record, run_info, score, summarize_run
+from ansgt.settings import TrainSettings
+from ansgt.storage import DiskCache, brief
+from ansgt.training import Learner, build_learner
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a progress bar shows after an epoch."""
+
+    split: int
+    num_splits: int
+    epoch: int
+    epochs: int
+    loss: float
+    val_accuracy: float | None
+    status: dict[str, float]
+
+
+OnEpoch = Callable[[Progress], object]
+"""Called after every epoch."""
+OnValidation = Callable[[int, Tensor], object]
+"""Called with an epoch's number and the class probabilities of the validation nodes [n_val, C], wherever they are scored."""
+
+
+def _unheard(*told: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What surrounds a run and changes none of its numbers.
+
+    Args:
+        cache: for what is computed once per graph; by default nothing is kept.
+        on_epoch: called after every epoch.
+        on_validation: called with what every scored epoch predicts for the validation nodes.
+        checkpoint_seconds: how much work a killed run may lose.
+    """
+
+    cache: DiskCache = field(default_factory=lambda: DiskCache(None))
+    on_epoch: OnEpoch = _unheard
+    on_validation: OnValidation = _unheard
+    checkpoint_seconds: float = 10.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model to train on one split, or several that differ by their seed.
+
+    Args:
+        config: the settings; `seed` is that of this model.
+        graph: the graph.
+        split: the split.
+        folder: where the record goes.
+        environment: cache and listeners.
+    """
+
+    config: RunConfig
+    graph: Graph
+    split: Split
+    folder: SplitFolder
+    environment: Environment
+
+    @property
+    def models(self) -> "list[Job]":
+        """The jobs of R models that differ by their seed; the first has the run's own, so R = 1 is the plain run."""
+        return [self._model(number) for number in range(self.config.train.num_models)]
+
+    def _model(self, number: int) -> "Job":
+        train = self.config.train
+        seed = seeds.model_seed(self.config.seed, number)
+        on_epoch = _counting(self.environment.on_epoch, number, train.num_models)
+        return replace(
+            self,
+            config=replace(self.config, seed=seed, train=replace(train, num_models=1)),
+            folder=self.folder.model(number),
+            environment=replace(self.environment, on_epoch=on_epoch),
+        )
+
+
+def run(
+    config: RunConfig,
+    dataset: Dataset,
+    run_dir: Path | str,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    environment: Environment = Environment(),
+) -> dict[str, Any]:
+    """Trains a model on `config.num_splits` splits and returns the summary that `ansgt train --json` prints.
+
+    Args:
+        run_dir: where the record goes; locked, so that a second process stops at once.
+        resume: go on with what is there; finished splits are not trained again.
+        overwrite: start anew in a directory that already holds a run.
+        environment: cache and listeners.
+    """
+    folder = RunFolder(Path(run_dir))
+    splits = [dataset.split(config.split, index, config.seed) for index in range(config.num_splits)]
+    started = time.perf_counter()
+    with folder.lock():
+        folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
+        for split in splits:
+            train_split(Job(config, dataset.graph, split, folder.split(split.index), environment))
+        summary = summarize_run(folder, time.perf_counter() - started)
+        folder.write_summary(summary)
+    return summary
+
+
+def train_split(job: Job) -> None:
+    """Trains on one split and writes its record; what is finished is not trained again.
+
+    With `train.num_models` = R > 1 the R models are trained one after another, each in a folder of its own while it
+    lasts, so that a killed run goes on where it was.
+    """
+    if not job.folder.is_finished:
+        if job.config.train.num_models == 1:
+            train_model(job)
+        else:
+            for model in job.models:
+                if not model.folder.is_finished:
+                    train_model(model)
+            folders = [model.folder for model in job.models]
+            joined_record(job.graph, job.split, folders).write(job.graph, job.split, job.folder)
+    job.folder.remove_models()  # also those of a run killed after its last word, before it had cleared up
+
+
+def train_model(job: Job) -> None:
+    """Trains one model and writes its record: the weights of the best validation epoch, and what they predict.
+
+    Runs in several threads of a process take turns, an epoch at a time. A `KeyboardInterrupt` out of `on_epoch` ends the
+    run with a checkpoint of that epoch.
+    """
+    started = time.perf_counter()
+    config, split = job.config, job.split
+    with seeds.owned_randomness(config.device):
+        seeds.seed_building(config.seed, split.index)
+        draws = seeds.draw_seed(config.seed, split.index)
+        learner = build_learner(config, job.graph, split, draws, job.environment.cache)
+        state = _State(learner)
+        if job.folder.has_checkpoint:
+            state.restore(job.folder)
+    saved = time.perf_counter()
+    while state.epoch < config.train.epochs and not state.selection.exhausted(state.epoch - 1, config.train):
+        with seeds.owned_randomness(config.device):
+            state.rows.append(_epoch(job, learner, state.selection, state.epoch))
+        state.epoch += 1
+        try:
+            job.environment.on_epoch(_progress(job, state.rows[-1], learner))
+        except KeyboardInterrupt:  # here the state is whole: whoever asks for an end waits for this moment
+            state.save(job.folder, time.perf_counter() - started)
+            raise
+        if time.perf_counter() - saved >= job.environment.checkpoint_seconds:
+            state.save(job.folder, time.perf_counter() - started)
+            saved = time.perf_counter()
+    with seeds.owned_randomness(config.device):
+        record = _record(job, state, started)
+    record.write(job.graph, split, job.folder)
+    job.folder.remove_checkpoint()
+    del learner, state
+    release_memory(config.device)
+
+
+@dataclass
+class Selection:
+    """The best epoch so far, by the validation part and nothing else, and whether to go on."""
+
+    best_epoch: int = -1
+    best_score: list[float] = field(default_factory=list)
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    val_accuracy: float = 0.0
+    val_loss: float = 0.0
+
+    def offer(self, epoch: int, accuracy: float, loss: float, model: TrainedModel, rule: str) -> None:
+        """Keeps the weights when the validation score is better: accuracy with ties broken by loss, or loss alone."""
+        score = [accuracy, -loss] if rule == "accuracy" else [-loss]
+        if self.best_epoch < 0 or score > self.best_score:
+            self.best_epoch, self.best_score = epoch, score
+            self.best_weights = {name: value.cpu() for name, value in model.weights().items()}
+            self.val_accuracy, self.val_loss = accuracy, loss
+
+    def exhausted(self, epoch: int, train: TrainSettings) -> bool:
+        return (
+            train.patience is not None and self.best_epoch >= 0 and epoch - self.best_epoch >= train.patience
+        )
+
+
+@dataclass
+class _State:
+    """How far the training of one model has come."""
+
+    learner: Learner
+    selection: Selection = field(default_factory=Selection)
+    rows: Rows = field(default_factory=list)
+    epoch: int = 0
+    spent: float = 0.0
+
+    def save(self, folder: SplitFolder, seconds: float) -> None:
+        """Writes the checkpoint; `seconds` are those of this process, added to what earlier ones spent."""
+        folder.write_metrics(self.rows)
+        selection = {**asdict(self.selection), "best_weights": self.selection.best_weights}
+        progress = {"epoch": self.epoch, "seconds": self.spent + seconds, "rows": self.rows}
+        folder.write_checkpoint({"learner": self.learner.state_dict(), **progress, "selection": selection})
+
+    def restore(self, folder: SplitFolder) -> None:
+        stored = folder.checkpoint()
+        try:
+            self.learner.load_state_dict(stored["learner"])
+            self.epoch, self.spent = stored["epoch"], stored["seconds"]
+            self.rows = stored["rows"]
+            self.selection = Selection(**stored["selection"])
+        except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise InputError(
+                f"The checkpoint of {folder.path} does not fit this run: {brief(error)}."
+            ) from None
+
+
+def _epoch(job: Job, learner: Learner, selection: Selection, epoch: int) -> dict[str, Any]:
+    """One epoch of training and, where it is due, one look at the validation part; returns the row of the record."""
+    train, val = job.config.train, job.split.val
+    seeds.seed_epoch(job.config.seed, job.split.index, epoch)
+    row: dict[str, Any] = {"epoch": epoch, "loss": learner.train_epoch(epoch)}
+    if not math.isfinite(row["loss"]):
+        raise _broken(job, f"the loss of epoch {epoch} is {row['loss']}")
+    if (epoch + 1) % train.eval_every == 0 or epoch + 1 == train.epochs:
+        probabilities = _finite(job, learner.trained.predict_proba(val), f"predictions after epoch {epoch}")
+        job.environment.on_validation(epoch, probabilities)
+        row["val_accuracy"], row["val_loss"] = score(probabilities, job.graph.y[val])
+        selection.offer(epoch, row["val_accuracy"], row["val_loss"], learner.trained, train.select)
+    return row
+
+
+def _record(job: Job, state: _State, started: float) -> Record:
+    """Predicts every node with the kept weights."""
+    seconds = state.spent + time.perf_counter() - started
+    trained, selection = state.learner.trained, state.selection
+    trained.load_weights(selection.best_weights)
+    seeds.seed_prediction(job.config.seed, job.split.index)
+    for name, value in selection.best_weights.items():
+        _finite(job, value, f"weights '{name}' of epoch {selection.best_epoch}")
+    probabilities = trained.predict_proba(torch.arange(job.graph.num_nodes))
+    _finite(job, probabilities, "predictions of the kept epoch")
+    facts = {
+        "num_parameters": trained.num_parameters,
+        "best_epoch": selection.best_epoch,
+        "epochs_run": len(state.rows),
+        "val_accuracy": selection.val_accuracy,
+        "val_loss": selection.val_loss,
+        "learned": trained.heuristic_probabilities(),
+        "seconds": seconds,
+    }
+    return Record(probabilities, selection.best_weights, facts, state.rows, state.learner.history())
+
+
+def _finite(job: Job, values: Tensor, what: str) -> Tensor:
+    """The values themselves; raises `BrokenRunError` where one of them is NaN or infinite."""
+    if values.is_floating_point() and not bool(values.isfinite().all()):
+        raise _broken(job, f"the {what} hold NaN or infinity")
+    return values
+
+
+def _broken(job: Job, what: str) -> BrokenRunError:
+    name = f"{job.config.model_name} on {job.config.dataset}, split {job.split.index}"
+    return BrokenRunError(
+        f"Training {name} has broken down: {what}. A smaller learning rate (optim.lr={job.config.optim.lr:g}) or "
+        "optim.clip_norm may help."
+    )
+
+
+def _progress(job: Job, row: dict[str, Any], learner: Learner) -> Progress:
+    return Progress(
+        job.split.index,
+        job.config.num_splits,
+        row["epoch"],
+        job.config.train.epochs,
+        row["loss"],
+        row.get("val_accuracy"),
+        learner.trained.heuristic_probabilities(),
+    )
+
+
+def _counting(on_epoch: OnEpoch, number: int, number_of: int) -> OnEpoch:
+    """Counts the epochs of all R models as those of one training."""
+
+    def counted(progress: Progress) -> None:
+        before = number * progress.epochs
+        on_epoch(replace(progress, epoch=before + progress.epoch, epochs=number_of * progress.epochs))
+
+    return counted

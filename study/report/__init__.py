@@ -1,0 +1,1 @@
+"""Tables and sentences of the results page, computed from the stored records."""

@@ -1,0 +1,76 @@
+"""Runs and classifiers of version 0.1 still open, and predict what they predicted."""
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ansgt import NodeClassifier
+from ansgt.errors import InputError
+from ansgt.runs.folder import by_model, open_run
+from ansgt.runs.record import models_of
+from ansgt.runs.reopen import FinishedRun, evaluate_run
+
+STORED = Path(__file__).parents[1] / "fixtures" / "version-0.1.tar.gz"
+"""A run of two ANS-GT models, a saved classifier of ANS-GT and one of GCN, as version 0.1 stored them."""
+
+
+@pytest.fixture
+def old(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """One of the records, unpacked."""
+    with tarfile.open(STORED) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / request.param
+
+
+@pytest.mark.parametrize("old", ["run-0.1"], indirect=True)
+def test_an_old_run_of_two_models(old: Path, tmp_path: Path) -> None:
+    run = FinishedRun.open(old, device="cpu", cache_dir=tmp_path / "cache")
+    assert run.config.model_name == "ansgt"
+    assert run.config.train.num_models == 2
+    assert evaluate_run(run)["matches_record"]
+    result = run.folder.results()[0]
+    assert [model["test_accuracy"] for model in models_of(result)] == pytest.approx([4 / 13, 5 / 13])
+    assert len(by_model(run.folder.split(0).metrics())) == 2
+    explanation = run.trained().explain(7)
+    assert sum(explanation.kinds.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("old", ["classifier-0.1", "classifier-gcn-0.1"], indirect=True)
+def test_an_old_classifier(old: Path, tmp_path: Path) -> None:
+    classifier = NodeClassifier.load(old, device="cpu", cache_dir=tmp_path / "cache")
+    stored = open_run(old).split(0).predictions()["probabilities"]
+    assert np.array_equal(classifier.predict_proba(), stored)
+    nodes = torch.arange(classifier.graph_.num_nodes)
+    np.testing.assert_allclose(classifier.trained_.predict_proba(nodes), stored, atol=1e-5)
+    classifier.save(tmp_path / "new")
+    again = NodeClassifier.load(tmp_path / "new", device="cpu", cache_dir=tmp_path / "cache")
+    assert np.array_equal(again.predict(), classifier.predict())
+
+
+@pytest.mark.parametrize("old", ["classifier-0.1"], indirect=True)
+def test_predicting_touches_nothing_that_learns(old: Path, tmp_path: Path) -> None:
+    """Neither for the training graph nor for another one: no optimizer, no bandit, no split of another graph."""
+    script = f"""
+import sys, ansgt
+from ansgt import NodeClassifier
+clf = NodeClassifier.load({str(old)!r}, device="cpu", cache_dir={str(tmp_path)!r})
+clf.predict()
+assert not [name for name in sys.modules if name.startswith(("ansgt.pipeline", "ansgt.coarsening"))]
+clf.predict(ansgt.load_dataset("newman"))
+clf.explain(3)
+print(*[name for name in sys.modules if name.startswith(("ansgt.training", "ansgt.runs.run"))])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["ansgt.runs"] or done.stdout.split() == []
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        FinishedRun.open(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="not a run directory"):
+        FinishedRun.open(tmp_path)

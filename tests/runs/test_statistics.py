@@ -1,0 +1,89 @@
+"""Statistics of a comparison against scipy's and values worked out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ansgt.runs.statistics import Cell, choose_reference, holm, paired_difference, paired_differences
+
+
+def cell(model: str, values: list[float], dataset: str = "d", hashes: str = "abc") -> Cell:
+    return Cell(
+        model,
+        dataset,
+        per_split=tuple(values),
+        mean=float(np.mean(values)),
+        std=float(np.std(values)),
+        seconds=1.0,
+        num_parameters=10,
+        split_hashes=tuple(hashes),
+    )
+
+
+def test_paired_difference_equals_scipy() -> None:
+    one, other = [0.8, 0.9, 0.7, 0.85], [0.7, 0.85, 0.72, 0.8]
+    found = paired_difference(cell("a", one), cell("b", other))
+    expected = stats.ttest_rel(one, other)
+    assert found.mean == pytest.approx(np.mean(one) - np.mean(other))
+    assert found.p == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_single_split_has_no_interval() -> None:
+    found = paired_difference(cell("a", [0.5]), cell("b", [0.4]))
+    assert found.mean == pytest.approx(0.1)
+    assert (found.low, found.high, found.p) == (None, None, None)
+
+
+def test_equal_gaps_have_no_spread() -> None:
+    same = paired_difference(cell("a", [0.5, 0.6]), cell("b", [0.5, 0.6]))
+    assert (same.mean, same.p) == (0.0, 1.0)
+    shifted = paired_difference(cell("a", [0.6, 0.7]), cell("b", [0.5, 0.6]))
+    assert shifted.p == 0.0
+    assert shifted.low == shifted.high == pytest.approx(0.1)
+
+
+def test_other_splits_do_not_compare() -> None:
+    with pytest.raises(ValueError, match="other splits"):
+        paired_difference(cell("a", [0.5, 0.6], hashes="ab"), cell("b", [0.5, 0.6], hashes="ac"))
+
+
+def test_failed_cells_are_left_out_and_correction_spans_the_table() -> None:
+    rng = np.random.default_rng(0)
+    cells = [cell(m, list(rng.random(5)), d) for d in ("x", "y") for m in ("a", "b", "c")]
+    cells += [Cell("d", "x", error="boom"), Cell("a", "z", error="boom"), cell("b", [0.1] * 5, "z")]
+    found = paired_differences(cells, "a")
+    assert [(d.model, d.dataset) for d in found] == [("b", "x"), ("c", "x"), ("b", "y"), ("c", "y")]
+    assert [d.p_holm for d in found] == holm([d.p for d in found])
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([None, 0.02]) == [None, 0.02]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+@settings(deadline=None, max_examples=50)
+def test_holm_keeps_the_order_and_lies_between_p_and_bonferroni(values: list[float]) -> None:
+    corrected = holm(values)
+    for p, q in zip(values, corrected, strict=True):
+        assert p - 1e-12 <= q <= min(1.0, len(values) * p) + 1e-12
+    order = np.argsort(values, kind="stable")
+    assert all(np.diff(np.array(corrected, dtype=float)[order]) >= 0)
+
+
+def test_reference_is_the_best_mean_rank_of_those_that_finished() -> None:
+    cells = [
+        cell("a", [0.9], "x"),
+        cell("b", [0.8], "x"),
+        cell("a", [0.5], "y"),
+        cell("b", [0.7], "y"),
+        cell("b", [0.7], "z"),
+        Cell("a", "z", error="boom"),
+    ]
+    assert choose_reference(cells) == "b"
+    assert choose_reference([Cell("a", "x", error="boom")]) == "a"

@@ -1,0 +1,173 @@
+"""The pages tell the truth: their Python runs, their commands parse, their links and paths lead somewhere.
+
+A Python block that cannot run stands behind a comment that says why: `<!-- not run: REASON -->`.
+"""
+
+import doctest
+import importlib
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+from page_cases import python_blocks
+
+from ansgt.cli import VERBS, build_app
+from ansgt.config import GENERAL, by_section, parse_override
+from ansgt.runs.prepare import settings_class
+
+ROOT = Path(__file__).parents[1]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in DOCS if python_blocks(page.read_text())], ids=lambda p: p.stem
+)
+def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page, in their order, in one namespace, in an empty folder with an empty cache."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANSGT_CACHE", str(tmp_path / "cache"))
+    namespace = {"__name__": page.stem}
+    with torch.random.fork_rng(devices=[]):
+        for block in python_blocks(page.read_text()):
+            if block.reason is None:
+                exec(compile(block.code, str(page), "exec"), namespace)
+
+
+@each_page
+def test_python_that_is_not_run_says_why(page: Path) -> None:
+    reasons = [block.reason for block in python_blocks(page.read_text()) if block.reason is not None]
+    assert all(len(reason) > 10 for reason in reasons)
+
+
+def test_python_blocks_are_found() -> None:
+    blocks = python_blocks(
+        "```python\na\n```\n```yaml\nb\n```\n<!-- not run: no card -->\n```python\nc\n```\n"
+    )
+    assert [(block.code.strip(), block.reason) for block in blocks] == [("a", None), ("c", "no card")]
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The words of every `ansgt` command of a page that is a line of code; brackets mark what may be left out."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    for line in re.findall(r"^ {4}(ansgt .*)$", joined, flags=re.MULTILINE):
+        yield shlex.split(re.sub(r"\[(--[^\]]*)\]", r"\1", line), comments=True)[1:]
+
+
+@each_page
+def test_commands_of_a_page_parse(page: Path) -> None:
+    for verb, *words in commands(page.read_text()):
+        parser = typer.main.get_command(build_app([verb])).commands[verb]  # type: ignore[attr-defined]
+        parser.make_context(verb, words, token_normalize_func=None)
+
+
+@each_page
+def test_overrides_of_a_page_are_settings(page: Path) -> None:
+    for verb, *words in commands(page.read_text()):
+        if verb == "train":
+            model = words[words.index("--model") + 1] if "--model" in words else "ansgt"
+            given = [after for word, after in pairwise(words) if word == "-o"]
+            by_section(dict(map(parse_override, given)), {"model": settings_class(model), **GENERAL})
+
+
+def test_commands_are_found() -> None:
+    text = "x\n\n    ansgt train cora \\\n        -o lr=1  # why\n    python x.py\n`ansgt report`\n"
+    assert list(commands(text)) == [["train", "cora", "-o", "lr=1"]]
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+def relative_links(text: str) -> list[str]:
+    """Targets of Markdown links and images that are not addresses."""
+    return [target for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text)) if "://" not in target]
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    words = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {word.strip().replace(" ", "-") for word in words}
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in relative_links(page.read_text()):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+            broken.append(link)
+    assert broken == []
+
+
+def test_links_are_found() -> None:
+    text = "[a](docs/a.md#part) ![b](b.png) [c](https://x.org/c) [d](#here) `[e](e.md)`"
+    assert relative_links(text) == ["docs/a.md#part", "b.png", "#here"]
+    assert anchors("# A page\n## `model`, for ANS-GT\n") == {"a-page", "model-for-ans-gt"}
+
+
+@each_page
+def test_paths_that_a_page_names_exist(page: Path) -> None:
+    named = re.findall(
+        r"`((?:ansgt|configs|docs|examples|study|tests)/[\w./-]+?)`",
+        re.sub(r"```.*?```", "", page.read_text()),
+    )
+    assert [path for path in named if not (ROOT / path).exists() and "mine" not in path] == []
+
+
+@each_page
+def test_a_page_names_nothing_that_its_reader_lacks(page: Path) -> None:
+    assert re.findall("DES" "IGN|FIND" "INGS|" r"\bissue #?\d", page.read_text()) == []
+
+
+@pytest.mark.parametrize("name", ["docstrings", "repository_links", "settings_table"])
+def test_examples_of_the_extensions(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "_ext" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    failed, tried = doctest.testmod(module)
+    assert (failed, tried > 0) == (0, True)
+
+
+STAGES = (
+    "datasets",
+    "heuristics",
+    "coarsening",
+    "sampling",
+    "sequences",
+    "models",
+    "prediction",
+    "training",
+    "testing",
+)
+
+
+@pytest.mark.parametrize("module", ["ansgt", *(f"ansgt.{stage}" for stage in STAGES)])
+def test_every_public_name_is_in_the_reference(module: str) -> None:
+    listed = re.findall(
+        r"^ {3}(ansgt\.\S+)$", (ROOT / "docs" / "reference.md").read_text(), flags=re.MULTILINE
+    )
+    shown = {name.rpartition(".")[2] for name in listed}
+    found = importlib.import_module(module)
+    public = {
+        name for name in found.__all__ if callable(getattr(found, name))
+    }  # tables of names are not shown
+    assert public - shown == set()
+
+
+def test_every_verb_is_in_the_pages() -> None:
+    named = {verb for page in DOCS for verb, *_ in commands(page.read_text())}
+    assert named == set(VERBS)
