@@ -24,7 +24,7 @@ STYLE: dict[Any, Any] = {
 def printable(value: object) -> str:
     """Text that UTF-8 can hold: the name of a file need not be.
 
-    >>> printable("a\udcff")
+    >>> printable("a" + chr(0xDCFF))
     'a?'
     """
     return str(value).encode("utf-8", "replace").decode("utf-8")
