@@ -67,9 +67,9 @@ class TrainedModel(ABC):
         """p_k by heuristic; {} for a model without heuristics."""
         return {}
 
-    def attentions(self, node: int) -> "list[Attention]":
-        """What the sequences of `node` attended to, one entry per model."""
-        raise InputError("Only ANS-GT can be explained: other models have no sampled sequences.")
+    def attentions(self, nodes: Tensor) -> "list[list[Attention]]":
+        """What the sequences of each of `nodes` attended to, one entry per model; none without sampled sequences."""
+        return [[] for _ in range(len(nodes))]
 
     def explain(self, node: int, top: int = 15) -> "Explanation":
         """Which nodes `node` attended to, how much, and which heuristic brought each of them."""
@@ -78,7 +78,10 @@ class TrainedModel(ABC):
         if not 0 <= node < self.graph.num_nodes:
             raise InputError(f"Node {node} does not exist: the graph has {self.graph.num_nodes} nodes.")
         with turn():
-            return explain_node(self.attentions(node), self.predict_proba, self.graph, node, top)
+            (attentions,) = self.attentions(torch.tensor([node]))
+            if not attentions:
+                raise InputError("Only ANS-GT can be explained: other models have no sampled sequences.")
+            return explain_node(attentions, self.predict_proba, self.graph, node, top)
 
 
 def build_trained(config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> TrainedModel:

@@ -15,7 +15,7 @@ from ansgt.heuristics import heuristic_names
 from ansgt.models.ansgt import ANSGT, ANSGTSettings
 from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
 from ansgt.prediction import TrainedModel
-from ansgt.prediction.explanation import Attention, attention_of
+from ansgt.prediction.explanation import Attention, attentions_of
 from ansgt.prediction.inference import Execution, FreshInference
 from ansgt.sequences import SequenceBuilder, SequenceSettings
 from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Rate, fitted
@@ -155,8 +155,8 @@ class TrainedANSGT(TrainedModel):
         names = heuristic_names(self.pipeline.heuristics)
         return dict(zip(names, self.p.tolist(), strict=True))
 
-    def attentions(self, node: int) -> list[Attention]:
-        return [attention_of(self.model, self.pipeline, self.p, node)]
+    def attentions(self, nodes: Tensor) -> list[list[Attention]]:
+        return [[one] for one in attentions_of(self.model, self.pipeline, self.p, nodes)]
 
     def _draw(self, tables: SequenceBuilder, nodes: Tensor) -> None:
         self.pipeline.draw(nodes, self.p, INFERENCE_ROUND, into=tables)

@@ -52,8 +52,9 @@ class Ensemble(TrainedModel):
         each = [model.heuristic_probabilities() for model in self.models]
         return {name: fmean(one[name] for one in each) for name in each[0]}
 
-    def attentions(self, node: int) -> "list[Attention]":
-        return [attention for model in self.models for attention in model.attentions(node)]
+    def attentions(self, nodes: Tensor) -> "list[list[Attention]]":
+        each = [model.attentions(nodes) for model in self.models]
+        return [[one for part in parts for one in part] for parts in zip(*each, strict=True)]
 
 
 def joined(weights: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
 """Why a node got its class: the nodes it attended to, and the heuristic that brought each of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ from ansgt.plotting import COLORS, GREY, figure
 from ansgt.prediction.inference import evaluation
 from ansgt.sampling import SampledNodes
 from ansgt.sequences import SequenceLayout, TokenKind
+
+CHUNK = 128
+"""Nodes whose attention is computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -116,29 +119,41 @@ class Attention:
         return self.share[:, self.layout.sampled]
 
 
-def attention_of(model: ANSGT, pipeline: SequencePipeline, p: Tensor, node: int) -> Attention:
-    """From the fresh sequences that the prediction itself uses."""
-    centre = torch.tensor([node], device=pipeline.device)
-    drawn = pipeline.draw(centre, p, INFERENCE_ROUND)
-    batch = drawn.sequences.batch(centre)
+def attentions_of(model: ANSGT, pipeline: SequencePipeline, p: Tensor, nodes: Tensor) -> Iterator[Attention]:
+    """Of every node, from the fresh sequences that the prediction itself uses; many nodes in chunks."""
+    for centres in nodes.to(pipeline.device).split(CHUNK):
+        yield from _attentions_of_chunk(model, pipeline, p, centres)
+
+
+def _attentions_of_chunk(
+    model: ANSGT, pipeline: SequencePipeline, p: Tensor, centres: Tensor
+) -> Iterator[Attention]:
+    drawn = pipeline.draw(centres, p, INFERENCE_ROUND)
+    batch = drawn.sequences.batch(centres)
     with evaluation(model):
         logits, s = model.classify(batch, significance=True)
     assert s is not None
-    return Attention(
-        layout=batch.layout,
-        heuristics=heuristic_names(pipeline.heuristics),
-        share=s.double().cpu().numpy() / max(float(s.sum()), 1e-12),
-        ids=drawn.sampled.ids[0].cpu().numpy(),
-        mask=drawn.sampled.mask[0].cpu().numpy(),
-        posterior=_posterior(drawn.sampled),
-        probabilities=logits.float().softmax(dim=-1).mean(dim=0).cpu(),
-    )
+    number, names = len(centres), heuristic_names(pipeline.heuristics)
+    s = s.double().cpu().view(number, -1, s.shape[-1])  # [b, S, T]
+    probabilities = logits.float().softmax(dim=-1).view(number, s.shape[1], -1).mean(dim=1).cpu()
+    ids, mask = drawn.sampled.ids.cpu().numpy(), drawn.sampled.mask.cpu().numpy()
+    posterior = _posterior(drawn.sampled)
+    for i in range(number):
+        yield Attention(
+            layout=batch.layout,
+            heuristics=names,
+            share=s[i].numpy() / max(float(s[i].sum()), 1e-12),
+            ids=ids[i],
+            mask=mask[i],
+            posterior=posterior[:, i],
+            probabilities=probabilities[i],
+        )
 
 
 def _posterior(sampled: SampledNodes) -> np.ndarray:
-    """p_k Q_ki / psi_i of one centre's sampled nodes [K, S, N]."""
-    shares = sampled.mixture.shares(sampled.p, sampled.rows)  # [K, 1]
-    joint = shares[:, 0, None, None] * sampled.q[:, 0].double()
+    """p_k Q_ki / psi_i of the sampled nodes [K, b, S, N]."""
+    shares = sampled.mixture.shares(sampled.p, sampled.rows)  # [K, b]
+    joint = shares[:, :, None, None] * sampled.q.double()
     return (joint / joint.sum(dim=0).clamp(min=1e-300)).cpu().numpy()
 
 
@@ -157,18 +172,59 @@ def explain_node(
         graph: for labels and distances.
         top: how many attended nodes to list.
     """
-    joint = _joined(attentions)
-    kind, names = joint.layout.kind, joint.heuristics
-    brought = (joint.sampled * joint.mask)[None] * joint.posterior
-    total = max(float(brought.sum()), 1e-12)
+    focus = focus_of(attentions, top)
     return Explanation(
         node=node,
         label=_label(graph, node),
-        prediction=int(joint.probabilities.argmax()),
-        probabilities=[float(p) for p in joint.probabilities],
+        prediction=int(focus.probabilities.argmax()),
+        probabilities=[float(p) for p in focus.probabilities],
+        kinds=focus.kinds,
+        heuristics=focus.heuristics,
+        attended=_attended(focus, predict_proba, graph, node),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Focus:
+    """Whom one node attended to: every node once, by falling share.
+
+    Args:
+        kinds: share that went to the centre itself, sampled nodes, super-nodes, global nodes.
+        heuristics: the same for sampled nodes, by the heuristic that brought them.
+        probabilities: of the classes [C].
+        ids: the attended nodes [t], int64.
+        share: of all attention [t].
+        drawn: share of the sequences that a node is in [t].
+        brought: share that each heuristic had in drawing it [t, K].
+    """
+
+    kinds: dict[str, float]
+    heuristics: dict[str, float]
+    probabilities: Tensor
+    ids: np.ndarray
+    share: np.ndarray
+    drawn: np.ndarray
+    brought: np.ndarray
+
+
+def focus_of(attentions: Sequence[Attention], top: int) -> Focus:
+    """Sums the attention of one node's sequences, of all models, over the nodes in them; the `top` largest are kept."""
+    joint = _joined(attentions)
+    mask, kind, names = joint.mask, joint.layout.kind, joint.heuristics
+    brought = (joint.sampled * mask)[None] * joint.posterior
+    total = max(float(brought.sum()), 1e-12)
+    found, where = np.unique(joint.ids[mask], return_inverse=True)
+    share, times = np.bincount(where, weights=joint.sampled[mask]), np.bincount(where)
+    order = np.argsort(-share, kind="stable")[:top]
+    parts = [np.bincount(where, weights=joint.posterior[k][mask]) / times for k in range(len(names))]
+    return Focus(
         kinds={k.name.lower(): float(joint.share[:, (kind == int(k)).numpy()].sum()) for k in TokenKind},
         heuristics={name: float(brought[k].sum()) / total for k, name in enumerate(names)},
-        attended=_attended(joint, predict_proba, graph, node, top),
+        probabilities=joint.probabilities,
+        ids=found[order],
+        share=share[order],
+        drawn=np.minimum(times[order] / len(joint.ids), 1.0),
+        brought=np.stack(parts, axis=1)[order],
     )
 
 
@@ -186,34 +242,24 @@ def _joined(parts: Sequence[Attention]) -> Attention:
 
 
 def _attended(
-    joint: Attention, predict_proba: Callable[[Tensor], Tensor], graph: Graph, node: int, top: int
+    focus: Focus, predict_proba: Callable[[Tensor], Tensor], graph: Graph, node: int
 ) -> list[Attended]:
-    """The attended nodes by falling share; every node once, however often it was drawn."""
-    mask = joint.mask
-    found, where = np.unique(joint.ids[mask], return_inverse=True)
-    if len(found) == 0:
+    """The attended nodes with what the graph and the model say of each."""
+    if len(focus.ids) == 0:
         return []
-    total = np.bincount(where, weights=joint.sampled[mask])
-    order = np.argsort(-total, kind="stable")[:top]
-    times = np.bincount(where)
-    brought = {
-        name: np.bincount(where, weights=joint.posterior[k][mask]) / times
-        for k, name in enumerate(joint.heuristics)
-    }
-    drawn = times / len(joint.ids)
     hops = dijkstra(graph.adj, indices=node, unweighted=True)
-    classes = predict_proba(torch.from_numpy(found[order])).argmax(dim=1).tolist()
+    classes = predict_proba(torch.from_numpy(focus.ids)).argmax(dim=1).tolist()
     return [
         Attended(
-            node=int(found[i]),
-            significance=float(total[i]),
-            label=_label(graph, int(found[i])),
-            prediction=classes[place],
-            distance=int(hops[found[i]]) if np.isfinite(hops[found[i]]) else None,
-            drawn=float(min(drawn[i], 1.0)),
-            heuristics={name: float(shares[i]) for name, shares in brought.items()},
+            node=other,
+            significance=float(focus.share[i]),
+            label=_label(graph, other),
+            prediction=classes[i],
+            distance=int(hops[other]) if np.isfinite(hops[other]) else None,
+            drawn=float(focus.drawn[i]),
+            heuristics=dict(zip(focus.heuristics, focus.brought[i].tolist(), strict=True)),
         )
-        for place, i in enumerate(order)
+        for i, other in enumerate(focus.ids.tolist())
     ]
 
 

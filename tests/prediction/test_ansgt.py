@@ -1,5 +1,6 @@
 """A trained ANS-GT predicts from its weights, its probabilities p and its seed, and from nothing else."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -52,6 +53,22 @@ def test_weights_are_copies_and_hold_p() -> None:
     assert sum(float(value.abs().sum()) for value in one.model.state_dict().values()) > 0
     assert one.heuristic_probabilities() == dict.fromkeys(["1-hop", "2-hop", "ppr", "knn"], 0.25)
     assert one.num_parameters == sum(v.numel() for n, v in weights.items() if n != "p")
+
+
+def test_attention_of_many_nodes_is_that_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ansgt.prediction.explanation.CHUNK", 3)
+    model, nodes = trained(), torch.tensor([5, 90, 17, 3])
+    together = model.attentions(nodes)
+    for node, ((one,), probabilities) in zip(
+        nodes, zip(together, model.predict_proba(nodes), strict=True), strict=True
+    ):
+        ((alone,),) = model.attentions(node[None])
+        assert np.array_equal(one.ids, alone.ids)
+        assert np.allclose(one.posterior, alone.posterior)
+        assert np.allclose(one.share, alone.share, atol=1e-6)
+        assert one.share.sum() == pytest.approx(1.0, abs=1e-6)
+        assert np.allclose(one.posterior.sum(axis=0)[one.mask], 1.0)
+        assert torch.allclose(one.probabilities, probabilities, atol=1e-5)
 
 
 def test_more_sequences_are_averaged() -> None:

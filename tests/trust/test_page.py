@@ -90,11 +90,11 @@ def test_the_page_has_a_policy_that_its_style_meets(hostile: Path, tmp_path: Pat
     assert all(source is not None and source.startswith("data:image/png;base64,") for source in sources)
 
 
-def test_the_template_is_package_data() -> None:
+def test_templates_and_libraries_are_package_data() -> None:
     data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     folder = ROOT / "ansgt" / "report"
     carried = {path for pattern in data["package-data"]["ansgt.report"] for path in folder.glob(pattern)}
-    assert carried == set((folder / "templates").iterdir())
+    assert carried == {*(folder / "templates").iterdir(), *(folder / "vendor").iterdir()}
 
 
 def test_verbs_of_a_run_with_markup_in_its_names(hostile: Path) -> None:
