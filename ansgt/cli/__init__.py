@@ -5,8 +5,10 @@ import importlib
 import io
 import os
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST = {M_MMAP_THRESHOLD: 2**25, M_TRIM_THRESHOLD: 2**31 - 1}
@@ -26,10 +28,40 @@ VERBS = {
 """Verb -> its line in `ansgt --help`. Verb `x` lives in `ansgt/cli/x.py` as `register(app)`."""
 
 
+class OneSentence(TyperGroup):
+    """Refuses a command line as every verb refuses its input: in one short sentence, whatever a word of it holds."""
+
+    def main(self, *args: Any, **named: Any) -> Any:
+        standalone = named.pop("standalone_mode", True)
+        try:
+            code = super().main(*args, **{**named, "standalone_mode": False})
+        except Exception as error:  # click's own, by what they can do: typer brings a copy of click
+            if not hasattr(error, "format_message") or not standalone:
+                raise
+            code = _refused(error)
+        if standalone:
+            sys.exit(code or 0)
+        return code
+
+
+def _refused(error: Any) -> int:
+    """Says what is wrong with a command line; its exit code."""
+    from ansgt.cli.common import fail
+    from ansgt.errors import InputError
+
+    if type(error).__name__ == "NoArgsIsHelpError":  # the help that was asked for by silence
+        error.show()
+    else:
+        command = getattr(getattr(error, "ctx", None), "command_path", "ansgt")
+        fail(f"{str(InputError(error.format_message())).rstrip('.')} (see `{command} --help`).")
+    return int(error.exit_code)
+
+
 def build_app(verbs: list[str]) -> typer.Typer:
     """The application with only the given verbs loaded in full; the others show their one-line help."""
     app = typer.Typer(
         name="ansgt",
+        cls=OneSentence,
         help="Hierarchical Graph Transformer with Adaptive Node Sampling: node classification on real graphs.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,

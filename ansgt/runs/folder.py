@@ -280,7 +280,8 @@ class RunFolder:
             return
         sealed = [self._config, self._info, *(split._result for split in self._splits() if split.is_finished)]
         for path in sealed:
-            if SEAL not in read_json(path):
+            content = read_json(path)
+            if not isinstance(content, dict) or SEAL not in content:
                 raise damaged(path)
 
     def results(self) -> list[dict[str, Any]]:

@@ -39,8 +39,6 @@ from ansgt.errors import InputError
 GOOD = ("fine", "refused")
 BAD = ("traceback", "crash", "hang", "memory", "long", "wrong")
 MOST_MEMORY, MOST_SECONDS = 4 * 2**30, 60.0
-USAGE = 2500
-"""Characters of a refusal of the command line: typer draws a box around it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def judge(seed: int, number: int, kinds: Sequence[str]) -> Verdict:
             long = len(str(error)) > LONGEST or "\n" in str(error)
             return Verdict(number, kind, "long" if long else "refused", str(error) if long else "")
         except Refused as error:
-            long = len(str(error)) > USAGE
+            long = len(str(error)) > LONGEST
             return Verdict(number, kind, "long" if long else "refused", str(error)[-300:] if long else "")
         except Wrong as error:
             return Verdict(number, kind, "wrong", str(error))

@@ -530,7 +530,10 @@ def command_line(rng: Rng, folder: Path) -> None:
     if done.exit_code == 0 and "--json" in arguments and "--help" not in arguments:
         json.loads(done.stdout)
     if done.exit_code:
-        raise Refused(done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith(("error:", "interrupted:"))]
+        if len(said) != 1 or done.stdout:
+            raise Wrong(f"refused with {len(said)} sentences and {len(done.stdout)} characters on stdout")
+        raise Refused(said[0])
 
 
 Case = Callable[[Rng, Path], None]

@@ -31,14 +31,10 @@ def test_files_of_strangers() -> None:
     assert bad(seed=0, cases=300, kinds=READERS) == []
 
 
-@pytest.mark.xfail(reason="typer's own refusals show a value in full", strict=False)
 def test_command_lines() -> None:
     assert bad(seed=0, cases=60, kinds=["command line"]) == []
 
 
-@pytest.mark.xfail(
-    reason="the readers of ansgt/runs/folder.py let numpy's and json's own errors through", strict=False
-)
 def test_run_directories() -> None:
     assert bad(seed=0, cases=80, kinds=["run directory"]) == []
 
