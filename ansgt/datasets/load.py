@@ -1,5 +1,6 @@
 """From a name to a data set: a published one, a generated one, or by its path one's own graph."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ansgt.datasets.fields import Fields
 from ansgt.datasets.newman import newman_network
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.settings import brief
+from ansgt.settings import brief, fitted
 
 if TYPE_CHECKING:  # PyG is imported by whoever parses raw files, not by every run
     from torch_geometric.data import Data
@@ -44,12 +45,13 @@ def load(
     """Loads a data set by name, or a user's own graph by path (`.npz`, or a PyG `Data` in `.pt`).
 
     Args:
-        name: a key of `ansgt.datasets.published.DATASETS`, `newman-<homophily>`, or a path.
+        name: a key of `ansgt.datasets.published.DATASETS`, `newman-<homophily>`,
+            `synthetic-<nodes>[-<mean degree>]`, or a path.
         root: folder with the raw files; read, never written to.
         cache_dir: where processed files go; default: the user's cache.
         allow_changed: accept raw files that differ from their pinned sha256.
         download: let PyG fetch what is not under the root (into the cache).
-        generator: arguments of `newman_network`.
+        generator: arguments of `newman_network` or fields of `SyntheticSettings`.
     """
     name = str(name)
     if name.endswith((".npz", ".pt", ".pth")):
@@ -57,6 +59,8 @@ def load(
     base, _, homophily = name.partition("-")
     if base == "newman":
         return _load_newman(name, homophily, generator)
+    if re.split(r"[-+]", name)[0] == "synthetic":
+        return _load_synthetic(name, generator)
     if generator:
         raise InputError(f"Data set {brief(name)!r} is not generated: it takes no {', '.join(generator)}.")
     from ansgt.datasets.published import load_published  # only a published graph needs its table
@@ -83,7 +87,8 @@ def load_dataset(
 
     dataset = load(name, root, **options)
     chosen = dataset.split(split, index, seed)
-    source = dataset.graph.data
+    graph = dataset.graph
+    source = graph.data if graph.data is not None else Fields(graph.x, graph.edge_index, graph.y)
     data = source if isinstance(source, Data) else Data(**Fields.of(source).as_dict())
     for part in ("train", "val", "test"):
         mask = torch.zeros(dataset.graph.num_nodes, dtype=torch.bool)
@@ -128,3 +133,26 @@ def _load_newman(name: str, homophily: str, options: dict[str, Any]) -> Dataset:
     return Dataset(
         name, f"homophily {options.get('homophily', 0.75)}", Graph.from_data(data, name), "uniform-60-20-20"
     )
+
+
+def _load_synthetic(name: str, options: dict[str, Any]) -> Dataset:
+    """`synthetic-<nodes>[-<mean degree>][+<setting>=<value>...]`."""
+    from ansgt.datasets.synthetic import SyntheticSettings, synthetic_graph  # compiles a kernel
+
+    sizes, *more = name.split("+")
+    _, *numbers = sizes.split("-")
+    pairs = [part.partition("=") for part in more]
+    if len(numbers) > 2 or not all(mark and value for _, mark, value in pairs):
+        raise InputError(
+            "A synthetic graph is named synthetic-<nodes>[-<mean degree>][+<setting>=<value>...], "
+            f"not {brief(name)!r}."
+        )
+    given = dict(zip(("num_nodes", "mean_degree"), numbers, strict=False))
+    given |= {key: value for key, _, value in pairs}
+    read = {
+        key: int(value) if value.isdecimal() and len(value) < 20 else value for key, value in given.items()
+    }
+    settings = fitted(SyntheticSettings, {**read, **options})
+    graph, split = synthetic_graph(settings)
+    variant = f"generated, homophily {settings.homophily:g}, noise {settings.noise:g}"
+    return Dataset(name, variant, replace(graph, name=name), "given", {"given": [split]})

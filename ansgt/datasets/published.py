@@ -127,8 +127,10 @@ DATASETS: dict[str, DatasetSpec] = {
     "ogbn-arxiv": _ogb("ogbn_arxiv"),
     "ogbn-products": _ogb("ogbn_products"),
     "newman": DatasetSpec("", "newman", (), "", "generated, homophily 0.75"),
+    "synthetic": DatasetSpec("", "synthetic", (), "", "generated, homophily 0.6, any size", "given"),
 }
-"""Every known name. `newman-0.25` is a Newman network with homophily 0.25; a path is a user's own graph."""
+"""Every known name. `newman-0.25` is a Newman network with homophily 0.25, `synthetic-170000-14` a graph of that many
+nodes and that mean degree; a path is a user's own graph."""
 
 
 def load_published(
