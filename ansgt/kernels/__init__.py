@@ -1,6 +1,7 @@
-"""The operations that decide how long a step takes, one folder per operation.
+"""The operations that decide how long a step takes, one file per operation.
 
-The folder's `__init__.py` holds the plain function of torch, which says what the operation computes, and the function that
-callers use. `triton.py` beside it holds the second implementation for CUDA; it is imported only where it is used, because
-torch for the CPU comes without triton. `choose.py` says which of them runs.
+First comes the plain function of torch, which says what the operation computes, and the function that callers use; behind
+them its twin, a second implementation in Triton for CUDA. `choose.py` says which of them runs, `autograd.py` makes one
+function of a forward and a backward pass, `language.py` brings Triton where it is installed. The fused layers are larger:
+`layers_passes.py` and `layers_kernels.py` hold their twin.
 """

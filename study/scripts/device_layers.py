@@ -19,7 +19,8 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from ansgt.kernels.layers import Rates, fused_layers, triton_passes
+from ansgt.kernels import layers_passes
+from ansgt.kernels.layers import Rates, fused_layers
 from ansgt.models.transformer import Transformer, TransformerSettings, layer_parameters
 from study.scripts.graph_timing import captured, milliseconds
 
@@ -43,22 +44,22 @@ CONFIGURATIONS: list[dict[str, int]] = [
     {**_every("maxnreg", 128), "mlp.num_stages": 1, "mlp_backward.num_stages": 1},
     {"SHARES": 4, "weights.num_stages": 4, "project_backward.num_stages": 2},
 ]
-"""What is changed: `SHARES`, or an option of one of `triton_passes.KERNELS`, or of the attention kernels. Those above change
+"""What is changed: `SHARES`, or an option of one of `layers_passes.KERNELS`, or of the attention kernels. Those above change
 how a kernel is compiled and not in which order it adds: the digest says whether the bits stay."""
 
 
 def configure(configuration: dict[str, int]) -> None:
-    """Sets how `triton_passes` compiles its kernels in this process."""
-    plain = triton_passes.attention_settings
+    """Sets how `layers_passes` compiles its kernels in this process."""
+    plain = layers_passes.attention_settings
     for name, value in configuration.items():
         kernel, _, option = name.partition(".")
         if name == "SHARES":
-            triton_passes.SHARES = value
+            layers_passes.SHARES = value
         elif kernel == "attention":
             changed = {option: value}
-            triton_passes.attention_settings = lambda *sizes, changed=changed: plain(*sizes) | changed  # type: ignore
+            layers_passes.attention_settings = lambda *sizes, changed=changed: plain(*sizes) | changed  # type: ignore
         else:
-            triton_passes.KERNELS[kernel][option] = value
+            layers_passes.KERNELS[kernel][option] = value
 
 
 def fused_and_plain(sequences: int, length: int, num_layers: int, width: int) -> list[Callable[[], object]]:
@@ -117,7 +118,7 @@ def resources() -> dict[str, list[list[int]]]:
         "attend_backward",
         "weights",
     ):
-        kernel = getattr(triton_passes, f"{name}_kernel")
+        kernel = getattr(layers_passes, f"{name}_kernel")
         forms = [form for cache in kernel.device_caches.values() for form in cache[0].values()]
         found[name] = [[form.n_regs, form.n_spills, form.metadata.shared] for form in forms]
     return found

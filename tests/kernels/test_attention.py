@@ -8,12 +8,9 @@ import torch.nn.functional as F
 from cases import DEVICE, HALF, needs_triton
 from torch import Tensor
 
-from ansgt.kernels.attention import attention_weights, plain_attention, self_attention
-from ansgt.kernels.choose import HAS_TRITON, Kernel
+from ansgt.kernels.attention import attention_weights, plain_attention, self_attention, short_attention
+from ansgt.kernels.choose import Kernel
 from ansgt.models.attention import key_bias
-
-if HAS_TRITON:
-    from ansgt.kernels.attention.triton import short_attention
 
 
 def reference(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:

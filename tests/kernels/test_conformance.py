@@ -122,7 +122,7 @@ def pairs(num_nodes: int, heads: int, width: int, kinds: int) -> Case:
     learned = [drawn(heads, num_nodes, width, seed=seed) for seed in range(3)] + [drawn(heads, kinds, seed=3)]
 
     def twin(*learned: Tensor) -> Tensor:
-        from ansgt.kernels.pairs.triton import pair_attention as twin
+        from ansgt.kernels.pairs import triton_pair_attention as twin
 
         return twin(*learned, code, "ieee")  # type: ignore[call-arg, arg-type]
 

@@ -5,8 +5,8 @@ import torch
 from cases import DEVICE, needs_triton
 from torch import Tensor
 
-from ansgt.kernels.choose import HAS_TRITON
-from ansgt.kernels.dropout import Dropout, dropout, input_dropout
+from ansgt.kernels.dropout import Dropout, dropout, dropped, input_dropout, keep_scale
+from ansgt.kernels.language import tl, triton
 from ansgt.models.baselines.layers import feature_dropout
 
 
@@ -73,16 +73,11 @@ def test_kept_columns_are_never_dropped(sparse: bool) -> None:
 
 SHAPE = (256, 256)
 
-if HAS_TRITON:
-    import triton
-    import triton.language as tl
 
-    from ansgt.kernels.dropout.triton import dropped, keep_scale
-
-    @triton.jit
-    def _mask_kernel(out, seed, site, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
-        number = tl.arange(0, SIZE)
-        tl.store(out + number, keep_scale(seed, site, number, 0.5))
+@triton.jit
+def _mask_kernel(out, seed, site, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
+    number = tl.arange(0, SIZE)
+    tl.store(out + number, keep_scale(seed, site, number, 0.5))
 
 
 @needs_triton

@@ -7,12 +7,9 @@ import torch
 from cases import DEVICE, HALF, needs_triton
 from torch import Tensor
 
-from ansgt.kernels.choose import HAS_TRITON
+from ansgt.kernels import layers_passes
 from ansgt.kernels.layers import Rates, fused_layers, plain_layers
 from ansgt.models.transformer import Transformer, TransformerSettings, layer_parameters
-
-if HAS_TRITON:
-    from ansgt.kernels.layers import triton_passes
 
 SETTINGS = TransformerSettings(
     32, num_layers=3, num_heads=4, num_proximity=2, dropout=0.0, attention_dropout=0.0
@@ -90,10 +87,10 @@ def test_few_registers_where_there_are_many_programs(monkeypatch: pytest.MonkeyP
         return torch.autograd.grad(out.sum(), (h, bias, *parameters))
 
     expected = gradients()
-    sizes = triton_passes.Sizes.of(h, bias, parameters, HEADS, torch.bfloat16)
+    sizes = layers_passes.Sizes.of(h, bias, parameters, HEADS, torch.bfloat16)
     assert "maxnreg" not in sizes.options("mlp", sizes.rows)
-    monkeypatch.setattr(triton_passes, "MANY", 0)
-    assert sizes.options("mlp", sizes.rows)["maxnreg"] == triton_passes.FEW_REGISTERS
+    monkeypatch.setattr(layers_passes, "MANY", 0)
+    assert sizes.options("mlp", sizes.rows)["maxnreg"] == layers_passes.FEW_REGISTERS
     assert "maxnreg" not in sizes.options("weights")
     for one, other in zip(gradients(), expected, strict=True):
         assert torch.equal(one, other)  # the order of the sums does not depend on it

@@ -6,10 +6,6 @@ from cases import DEVICE, needs_triton
 from torch import Tensor
 
 from ansgt.kernels import pairs
-from ansgt.kernels.choose import HAS_TRITON
-
-if HAS_TRITON:
-    from ansgt.kernels.pairs.triton import pair_attention
 
 
 @pytest.mark.parametrize("block_bytes", [pairs.BLOCK_BYTES, 4 * 2 * 30 * 7])
@@ -67,7 +63,7 @@ def test_forbidden_kinds_and_rows_without_any_pair() -> None:
     code = (torch.rand(70, 70, device=DEVICE) < 0.5).to(torch.uint8)
     code[3] = 1
     learned = [t.requires_grad_() for t in (query, key, value)]
-    found = pair_attention(*learned, table, code, "ieee")
+    found = pairs.triton_pair_attention(*learned, table, code, "ieee")
     expected = dense(*learned, table, code)
     assert torch.allclose(found, expected, atol=1e-5)
     assert not found[:, 3].any()
@@ -84,4 +80,6 @@ def test_forbidden_kinds_and_rows_without_any_pair() -> None:
 def test_codes_beyond_the_table_count_as_the_last() -> None:
     *given, code = case(20, 1, 16, 4)
     wide = torch.where(code == 3, torch.full_like(code, 200), code)
-    assert torch.equal(pair_attention(*given, wide, "ieee"), pair_attention(*given, code, "ieee"))
+    assert torch.equal(
+        pairs.triton_pair_attention(*given, wide, "ieee"), pairs.triton_pair_attention(*given, code, "ieee")
+    )

@@ -5,12 +5,8 @@ import scipy.sparse as sp
 import torch
 from cases import DEVICE, needs_triton
 
-from ansgt.kernels.choose import HAS_TRITON
-from ansgt.kernels.product import product
+from ansgt.kernels.product import ordered_product, product
 from ansgt.linalg import to_torch
-
-if HAS_TRITON:
-    from ansgt.kernels.product.triton import ordered_product
 
 
 def test_equals_scipy() -> None:

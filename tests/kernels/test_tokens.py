@@ -4,11 +4,7 @@ import torch
 from cases import DEVICE, needs_triton
 from torch import Tensor
 
-from ansgt.kernels.choose import HAS_TRITON
-from ansgt.kernels.tokens import first_states
-
-if HAS_TRITON:
-    from ansgt.kernels.tokens import triton as twin
+from ansgt.kernels.tokens import first_states, triton_first_states
 
 
 def test_every_token_by_its_definition() -> None:
@@ -45,7 +41,7 @@ def test_the_order_of_tokens_does_not_change_a_row_s_gradient() -> None:
     upstream = torch.randn((*index.shape, 16), generator=torch.Generator().manual_seed(1)).to(DEVICE)
     grads = []
     for order in (torch.arange(5), torch.tensor([4, 2, 0, 3, 1])):
-        out = twin.first_states(*tables, None, index[order], counts)
+        out = triton_first_states(*tables, None, index[order], counts)
         grads.append(torch.autograd.grad(out, tables, upstream[order]))
     assert all(torch.equal(one, other) for one, other in zip(*grads, strict=True))
 
@@ -54,6 +50,6 @@ def test_the_order_of_tokens_does_not_change_a_row_s_gradient() -> None:
 def test_gradients_that_diverged_do_not_wrap_around() -> None:
     counts = (1, 3, 0, 0)
     tables, index = case(counts, 1, 8)
-    out = twin.first_states(*tables, None, index, counts)
+    out = triton_first_states(*tables, None, index, counts)
     (grad,) = torch.autograd.grad(out, tables[0], torch.full_like(out, 1e30))
     assert (grad > 1e5).all()

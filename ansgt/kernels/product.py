@@ -1,16 +1,25 @@
-"""Sparse times dense, with every sum in the order of the row's entries.
+"""Sparse times dense, the same bits every time.
 
-`torch.sparse` leaves this to cuSPARSE, whose sums over long rows depend on which part of a row comes first: on Chameleon and
-Actor, whose hubs have hundreds of neighbours, two runs with one seed did not see the same proximities. Here a program has
-one row of the result and 512 of its columns, and adds up by itself.
+The twin adds up in the order of a row's entries. `torch.sparse` leaves this to cuSPARSE, whose sums over long rows depend
+on which part of a row comes first: on Chameleon and Actor, whose hubs have hundreds of neighbours, two runs with one seed
+did not see the same proximities. Here a program has one row of the result and 512 of its columns, and adds up by itself.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
+
+from ansgt.kernels.choose import Kernel, choose
+from ansgt.kernels.language import tl, triton
+
+
+def product(matrix: Tensor, x: Tensor, kernel: Kernel = "auto") -> Tensor:
+    """matrix [n, k] in CSR times x [k, c], both float32 -> [n, c]."""
+    if choose("product", x, kernel) == "triton":
+        return ordered_product(matrix, x)
+    return matrix @ x
+
 
 COLUMNS = 512
 

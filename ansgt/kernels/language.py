@@ -1,11 +1,36 @@
-"""Sums over the first dimension in a fixed order, so that a sum has the same bits every time."""
+"""Triton and its language, or stand-ins where it is not installed; and sums in a fixed order, which several twins need.
+
+torch for the CPU comes without triton. The twins stand in one file with the function they compute, so that this file has to
+be readable there as well.
+"""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
+from typing import Any
+
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
+
+from ansgt.kernels.choose import HAS_TRITON
+
+__all__ = ["Absent", "folded", "tl", "triton"]
+
+
+class Absent:
+    """In place of a module: has every name, and leaves what it decorates or is called with as it is."""
+
+    def __getattr__(self, name: str) -> "Absent":
+        return self
+
+    def __call__(self, value: Any) -> Any:
+        return value
+
+
+if HAS_TRITON:
+    import triton
+    import triton.language as tl
+else:
+    triton = tl = Absent()
 
 
 @triton.jit
@@ -21,7 +46,7 @@ def _fold_kernel(source, out, count, size, COUNT: tl.constexpr, COLUMNS: tl.cons
 
 
 def folded(pieces: Tensor) -> Tensor:
-    """Sum over the first dimension."""
+    """Sum over the first dimension, the same bits every time."""
     out = torch.empty_like(pieces[0])
     count = min(triton.next_power_of_2(len(pieces)), 32)
     columns = 2048 // count

@@ -1,6 +1,7 @@
-"""Both passes through all layers: tables, launches and the order of everything; `triton_kernels.py` has the kernels.
+"""All layers of the transformer as one differentiable function of Triton kernels: tables, launches, the order of everything.
 
-The last layer computes the centre alone behind its attention: its tables are compact, one row per sequence.
+`layers_kernels.py` has the kernels and how work is divided between them. The last layer computes the centre alone behind its
+attention: its tables are compact, one row per sequence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,18 +10,20 @@ from functools import cache, cached_property
 from typing import Any
 
 import torch
-import triton
 from torch import Tensor
 
-from ansgt.kernels.attention.triton import (
+from ansgt.kernels.attention import (
     FORWARD_REGISTERS,
     attend_backward_kernel,
     attend_kernel,
     attention_settings,
 )
+from ansgt.kernels.autograd import Differentiable, Passes
 from ansgt.kernels.choose import dot_precision
+from ansgt.kernels.dropout import new_seed
+from ansgt.kernels.language import folded, triton
 from ansgt.kernels.layers import LayerParameters, Rates
-from ansgt.kernels.layers.triton_kernels import (
+from ansgt.kernels.layers_kernels import (
     SITES,
     mlp_backward_kernel,
     mlp_kernel,
@@ -28,7 +31,6 @@ from ansgt.kernels.layers.triton_kernels import (
     project_kernel,
     weights_kernel,
 )
-from ansgt.kernels.triton_fold import folded
 
 NUM_MATRICES = 4
 MATRICES, VECTORS = LayerParameters._fields[:NUM_MATRICES], LayerParameters._fields[NUM_MATRICES:]
@@ -266,3 +268,82 @@ def _tiles(sizes: Sizes, device: torch.device) -> Tensor:
                 rows.append([first_left + one, first_right + two, place + one * width + two, width])
         place, first_left, first_right = place + height * width, first_left + height, first_right + width
     return torch.tensor(rows, dtype=torch.int32, device=device)
+
+
+Seven = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def fused_layers(
+    h: Tensor, bias: Tensor, parameters: Sequence[Tensor], num_heads: int, rates: Rates, dtype: torch.dtype
+) -> Tensor:
+    """The twin of `plain_layers`, see `ansgt/kernels/layers.py`."""
+    seed = new_seed(rates.hidden or rates.attention, h.device)
+    h, bias, parameters = h.contiguous(), bias.contiguous(), list(parameters)
+    if not (torch.is_grad_enabled() or torch.compiler.is_compiling()):
+        sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+        return forward(sizes, h, bias, seed, rates, parameters, keep=False)[0]
+    return _fused(h, bias, seed, parameters, num_heads, *rates, dtype)
+
+
+def _forward(
+    h: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    parameters: Sequence[Tensor],
+    num_heads: int,
+    dropout: float,
+    attention_dropout: float,
+    dtype: torch.dtype,
+) -> Seven:
+    sizes, rates = Sizes.of(h, bias, parameters, num_heads, dtype), Rates(dropout, attention_dropout)
+    return forward(sizes, h, bias, seed, rates, parameters, keep=True)
+
+
+def _like(
+    h: Tensor, bias: Tensor, seed: Tensor, parameters: Sequence[Tensor], num_heads: int, *rest: Any
+) -> tuple[Tensor, ...]:
+    sizes = Sizes.of(h, bias, parameters, num_heads, rest[-1])
+    return (h.new_empty((sizes.sequences, sizes.width)), *empty_tables(sizes, h, keep=True))
+
+
+def _saved(arguments: Sequence[Any], results: tuple[Tensor, ...]) -> Sequence[Any]:
+    h, bias, seed, parameters, *rest = arguments
+    return h, bias, seed, list(results[1:]), list(parameters), *rest
+
+
+def _backward(
+    grad: Tensor,
+    h: Tensor,
+    bias: Tensor,
+    seed: Tensor,
+    tables: Sequence[Tensor],
+    parameters: Sequence[Tensor],
+    num_heads: int,
+    dropout: float,
+    attention_dropout: float,
+    dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    sizes, rates = Sizes.of(h, bias, parameters, num_heads, dtype), Rates(dropout, attention_dropout)
+    return backward(sizes, grad.contiguous(), h, bias, seed, rates, tables, parameters)
+
+
+def _backward_like(
+    grad: Tensor, h: Tensor, bias: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    _, _, parameters, num_heads, *_, dtype = rest
+    sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+    flat = grad.new_empty((sizes.layers, sizes.flat))
+    vectors = grad.new_empty((sizes.layers, sum(sizes.vectors)))
+    return h.new_empty(h.shape), bias.new_empty(bias.shape), flat, vectors
+
+
+def _cut(gradients: tuple[Tensor, ...], saved: Sequence[Any]) -> Sequence[Any]:
+    grad_h, grad_bias, matrices, vectors = gradients
+    h, bias, _, _, parameters, num_heads, _, _, dtype = saved
+    sizes = Sizes.of(h, bias, parameters, num_heads, dtype)
+    return grad_h, grad_bias, cut_gradients(sizes, matrices, vectors)
+
+
+_fused = Differentiable(
+    Passes("layers", _forward, _like, _backward, _backward_like, learned=(0, 1, 3), saved=_saved, cut=_cut)
+)

@@ -81,7 +81,7 @@ def fused_layers(
         bias, parameters, num_heads, rates: as for `plain_layers`.
         dtype: of the products.
     """
-    from ansgt.kernels.layers.triton import fused_layers as twin
+    from ansgt.kernels.layers_passes import fused_layers as twin
 
     return twin(h, bias, parameters, num_heads, rates, dtype)
 

@@ -1,8 +1,9 @@
-"""The tokens' first states, and their gradients summed in an order that does not matter.
+"""The tokens' first states: rows of encoded features and global nodes, one per token, plus the vector of its kind.
 
-A row of the encoded features serves every token that stands for it, and so its gradient is a sum over these tokens. Added
-up by atomic additions of floats, that sum depends on which token came first: it was the one thing that made two runs with
-one seed differ on a GPU. Integers have no such order, so here the terms are added as multiples of 2⁻⁴⁴.
+The twin sums their gradients in an order that does not matter. A row of the encoded features serves every token that
+stands for it, and so its gradient is a sum over these tokens. Added up by atomic additions of floats, that sum depends on
+which token came first: it was the one thing that made two runs with one seed differ on a GPU. Integers have no such
+order, so here the terms are added as multiples of 2⁻⁴⁴.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
@@ -11,11 +12,51 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import triton
-import triton.language as tl
+import torch.nn.functional as F
 from torch import Tensor
 
 from ansgt.kernels.autograd import Differentiable, Passes
+from ansgt.kernels.choose import Kernel, choose
+from ansgt.kernels.language import tl, triton
+
+
+def plain_first_states(
+    rows: Tensor, globals: Tensor, kinds: Tensor | None, index: Tensor, counts: Sequence[int]
+) -> Tensor:
+    """The gather written out, for the arguments of `first_states`."""
+    h = F.embedding(index, torch.cat([rows.to(globals.dtype), globals]))
+    return h if kinds is None else h + _per_slot(kinds, counts)
+
+
+def first_states(
+    rows: Tensor,
+    globals: Tensor,
+    kinds: Tensor | None,
+    index: Tensor,
+    counts: Sequence[int],
+    kernel: Kernel = "auto",
+) -> Tensor:
+    """The row of every token plus the vector of its kind [B, T, d].
+
+    In float32 even under autocast, because the gradient of a row is a sum over all tokens that used it.
+
+    Args:
+        rows: encoded features [U, d].
+        globals: global nodes [n_g, d], float32.
+        kinds: a vector per kind of token [4, d], float32, or None.
+        index: row of every token [B, T], int64; U + g for global node g.
+        counts: how many slots each of the four kinds has, in the order of the slots.
+        kernel: how it is computed. The twin adds up a row's gradient in an order that does not matter.
+    """
+    if choose("tokens", rows, kernel) == "triton":
+        return triton_first_states(rows, globals, kinds, index, counts)
+    return plain_first_states(rows, globals, kinds, index, counts)
+
+
+def _per_slot(kinds: Tensor, counts: Sequence[int]) -> Tensor:
+    """Kind vector of every slot [T, d], built from slices: an index tensor would have to travel to the device."""
+    return torch.cat([kinds[k : k + 1].expand(count, -1) for k, count in enumerate(counts)])
+
 
 UNIT = 2.0**-44
 """What sums are counted in; 64 bits hold ±2¹⁹ of it."""
@@ -182,7 +223,7 @@ _tokens = Differentiable(
 )
 
 
-def first_states(
+def triton_first_states(
     rows: Tensor, globals: Tensor, kinds: Tensor | None, index: Tensor, counts: Sequence[int]
 ) -> Tensor:
     """The twin of `plain_first_states`, with the same arguments; float32."""

@@ -4,7 +4,7 @@ A layer on 256 sequences of 17 tokens is 1.1 GFLOP forward, some microseconds of
 every operation is one. What belongs to a row is done by one program while the row is on chip:
 
     project   X1 = LN(H),  QKV = X1 Wᵀ + b                                          one program: 64 rows, 128 columns
-    attend    O = Softmax(Q Kᵀ / sqrt(d_K) + bias) V                                (`attention/triton.py`)
+    attend    O = Softmax(Q Kᵀ / sqrt(d_K) + bias) V                                (`attention.py`)
     mlp       H1 = H + drop(O Woᵀ + b),  X2 = LN(H1),  H' = H1 + FFN(X2)            one program: 16 rows
 
 and backward the same in reverse, with LayerNorm and dropout masks recomputed. A weight's gradient is a product over all
@@ -14,10 +14,8 @@ rows, dYᵀ X: the operands are left in two tables, `left` (dQKV, dO', dU, dY) a
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
-import triton
-import triton.language as tl
-
-from ansgt.kernels.dropout.triton import keep_scale
+from ansgt.kernels.dropout import keep_scale
+from ansgt.kernels.language import tl, triton
 
 OUTPUT, INNER, FFN = 1, 2, 3
 """Sites of dropout within a layer; 0 is attention's. A layer has `SITES` of them."""
