@@ -68,7 +68,8 @@ class SequencePipeline:
         self.sampler = self._sampler(settings.num_augmentations)
         self.inference_sampler = self._sampler(settings.num_inference or settings.num_augmentations)
         self.coarse = fit_coarsener(settings, seen, seed, self.cache)
-        self.proximity = Proximity(settings.num_proximity, dtype=working_dtype(self.device, settings.amp))
+        dtype = working_dtype(self.device, settings.amp)
+        self.proximity = Proximity(settings.num_proximity, dtype=dtype, centre_only=settings.centre_only)
         self.proximity.fit(graph, self.coarse, self.device)
         self._sequences = self._builder(seen)
 

@@ -50,7 +50,7 @@ def pair_bias(
     """The bias of the first `rows` tokens [B, H, rows, T], contiguous.
 
     Args:
-        proximity: Φ_m(i, j) [B, T, T, M].
+        proximity: Φ_m(i, j) of at least the first `rows` tokens with all [B, >= rows, T, M].
         weight: W [H, M].
         scalars: of (i, global) and (global, j) [H, 2].
         key_bias: added to every logit of a key [B, T]; log(count), or -inf where masked.
@@ -172,7 +172,7 @@ def _settings(proximity: Tensor, weight: Tensor, rows: int, num_global: int) -> 
     length, (heads, channels) = proximity.shape[2], weight.shape
     return {
         "pairs": rows * length,
-        "all_pairs": length * length,
+        "all_pairs": proximity.shape[1] * length,
         "length": length,
         "num_global": num_global,
         "heads": heads,

@@ -157,3 +157,7 @@ class ANSGT(nn.Module):
         channels = batch.proximity.shape[-1]
         if channels != self.num_proximity:
             raise InputError(f"The batch has {channels} proximity channels, the model {self.num_proximity}.")
+        if batch.proximity.shape[1] == 1 < min(len(self.transformer.layers), batch.layout.length):
+            raise InputError(
+                "The batch has the centre's row of the proximities alone; a transformer of several layers reads all."
+            )

@@ -117,7 +117,7 @@ class AttentionBias(nn.Module):
     ) -> Tensor:
         """
         Args:
-            proximity: Φ_m(i, j) [B, T, T, M].
+            proximity: Φ_m(i, j) [B, T, T, M], or its first row [B, 1, T, M].
             key_bias: added to every logit of a key [B, T]; log(count), or -inf where masked.
             num_global: the last slots hold that many global nodes.
             centre_only: only the row of token 0.

@@ -109,7 +109,7 @@ class Transformer(nn.Module):
         """
         Args:
             h: tokens [B, T, d].
-            proximity: [B, T, T, M].
+            proximity: [B, Q, T, M], see `SequenceBatch`.
             key_bias: [B, T], see `attention.key_bias`.
             significance: also return s, mean over heads and layers.
 

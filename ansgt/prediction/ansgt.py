@@ -68,6 +68,11 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
     compiled: bool = False
     """Run batch building, model and loss of a training step through torch.compile (20 to 30 s at the start)."""
 
+    @property
+    def centre_only(self) -> bool:
+        """The last layer computes the centre alone: with one layer no other row of the proximities is read."""
+        return self.num_layers == 1
+
     def check(self, graph: Graph) -> "AdaptiveSettings":
         """Raises `InputError` for what cannot work on this graph, naming the setting and its value."""
         super().check(graph)

@@ -48,8 +48,9 @@ class EgoGraphs:
         layout = SequenceLayout(
             self.samplers[settings.num_samples].num_sampled, num_global=settings.num_global
         )
-        dtype = working_dtype(device)
-        proximity = Proximity(settings.num_proximity, dtype=dtype).fit(graph, device=device)
+        one = settings.num_layers == 1
+        proximity = Proximity(settings.num_proximity, dtype=working_dtype(device), centre_only=one)
+        proximity.fit(graph, device=device)
         self._sequences = SequenceBuilder(graph, layout, proximity)
 
     def tables(self) -> SequenceBuilder:

@@ -64,7 +64,8 @@ class SequenceBatch:
         ids: extended ids [B, T], int64: node i is i, super-node a is n + a, global node g is -1 - g; 0 where masked.
         mask: True where a token is real [B, T], bool. The centre and the global slots always are.
         log_count: log multiplicity of a merged token [B, T], float32; 0 for all others.
-        proximity: Phi_m(i, j) [B, T, T, M], float; 0 for pairs with a global or a masked token.
+        proximity: Phi_m(i, j) [B, Q, T, M], float; 0 for pairs with a global or a masked token. Q is T, or 1 where nothing
+            but the centre's row is read (a transformer of one layer).
         x: features of the distinct rows [U, p], dense or sparse CSR; encoded once per step, not once per token.
         index: row of `x` for every token [B, T], int64; U + g for global node g; 0 where masked.
         target: label of the centre [B], int64; -1 unknown.

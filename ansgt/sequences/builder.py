@@ -1,6 +1,7 @@
 """`SequenceBuilder`: integer tables of all sequences of a round, on the device; a batch is a few gathers of fixed shape."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,12 @@ class SequenceBuilder:
         options: see `BuilderOptions`.
     """
 
+    ids: Tensor
+    mask: Tensor
+    log_count: Tensor
+    phi: Tensor | None
+    _row: Tensor
+
     def __init__(
         self,
         graph: Graph,
@@ -87,10 +94,7 @@ class SequenceBuilder:
             self._near, self._near_weight = _neighbor_tables(
                 coarse.adj, self.options.max_neighbors, self.device
             )
-        nothing = torch.zeros(0, 0, layout.length, device=self.device)
-        self.ids, self.mask, self.log_count = nothing.int(), nothing.bool(), nothing
-        self.phi: Tensor | None = None
-        self._row = torch.zeros(0, dtype=torch.int64, device=self.device)
+        self._release()
 
     @property
     def num_sequences(self) -> int:
@@ -104,9 +108,11 @@ class SequenceBuilder:
         """
         nodes = sampled.nodes.to(self.device)
         shape = (*sampled.ids.shape[:2], self.layout.length)
-        self.ids = _into(self.ids, torch.zeros(shape, dtype=torch.int32, device=self.device))
-        self.mask = _into(self.mask, torch.ones(shape, dtype=torch.bool, device=self.device))
-        self.log_count = _into(self.log_count, torch.zeros(shape, device=self.device))
+        if self.ids.shape != torch.Size(shape):
+            self._release()  # or old and new tables would be there at once
+        self.ids = _filled(self.ids, shape, 0)
+        self.mask = _filled(self.mask, shape, 1)
+        self.log_count = _filled(self.log_count, shape, 0)
         self.ids[..., 0] = nodes[:, None]
         self.ids[..., self.layout.sampled] = sampled.ids
         self.mask[..., self.layout.sampled] = sampled.mask
@@ -115,10 +121,9 @@ class SequenceBuilder:
         self.ids[..., self.layout.globals] = self._globals
         if self.layout.num_supernodes:
             self._place_supernodes(nodes, round)
-        self._row = _into(self._row, torch.zeros(self.num_nodes, dtype=torch.int64, device=self.device))
+        self._row = _filled(self._row, (self.num_nodes,), 0)
         self._row[nodes] = torch.arange(len(nodes), device=self.device)
-        phi = self._tabulate()
-        self.phi = phi if self.phi is None or phi is None else _into(self.phi, phi)
+        self._tabulate()
         return self
 
     def batch(self, centres: Tensor, sequences: Tensor | None = None) -> SequenceBatch:
@@ -140,6 +145,13 @@ class SequenceBuilder:
         x, index = self._features(ids, mask)
         log_count = self._flat(self.log_count)[rows]
         return SequenceBatch(self.layout, ids, mask, log_count, phi, x, index, self.y[ids[:, 0]])
+
+    def _release(self) -> None:
+        """Tables of no sequences."""
+        nothing = torch.zeros(0, 0, self.layout.length, device=self.device)
+        self.ids, self.mask, self.log_count = nothing.int(), nothing.bool(), nothing
+        self.phi = None
+        self._row = torch.zeros(0, dtype=torch.int64, device=self.device)
 
     def _place_supernodes(self, nodes: Tensor, round: int) -> None:
         """Own super-node, then the others by a race over the own one's neighbours."""
@@ -164,14 +176,20 @@ class SequenceBuilder:
         for start in range(0, num_nodes, size):
             yield slice(start, start + size)
 
-    def _tabulate(self) -> Tensor | None:
-        """Proximities of all sequences [R, S, T, T, M], unless they are a gather anyway or would not fit."""
+    def _tabulate(self) -> None:
+        """Proximities of all sequences [R, S, Q, T, M], unless they are a gather anyway or would not fit."""
         length, width = self.layout.length, self.proximity.num_proximity
-        size = self.ids.numel() * length * width * self.proximity.dtype.itemsize
-        if self.proximity.is_table or size > self.options.max_table_bytes:
-            return None
-        flat = self.proximity.pairs(self._flat(self.ids).to(torch.int64), self._flat(self.mask))
-        return flat.view(*self.ids.shape[:2], length, length, width)
+        shape = (*self.ids.shape[:2], self.proximity.rows(length), length, width)
+        if (
+            self.proximity.is_table
+            or math.prod(shape) * self.proximity.dtype.itemsize > self.options.max_table_bytes
+        ):
+            self.phi = None
+            return
+        if self.phi is None:
+            self.phi = torch.zeros(0, dtype=self.proximity.dtype, device=self.device)
+        self.phi = _filled(self.phi, shape, 0)
+        self.proximity.fill(self._flat(self.phi), self._flat(self.ids).to(torch.int64), self._flat(self.mask))
 
     def _features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Rows to encode [U, p] and which of them a token is [B, T]."""
@@ -189,9 +207,9 @@ class SequenceBuilder:
         return table.flatten(0, 1)
 
 
-def _into(old: Tensor, new: Tensor) -> Tensor:
-    """The values of `new`, in the memory of `old` where that has its shape."""
-    return old.copy_(new) if old.shape == new.shape else new
+def _filled(table: Tensor, shape: Sequence[int], value: float) -> Tensor:
+    """A table of this shape full of `value`, in the same memory where it already has the shape."""
+    return (table if table.shape == torch.Size(shape) else table.new_empty(tuple(shape))).fill_(value)
 
 
 def _neighbor_tables(

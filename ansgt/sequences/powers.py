@@ -14,6 +14,7 @@ dropped, d(v) being the degree of v with its self-loop. sqrt(d) is the eigenvect
   except to the many small entries that it is there for. The error is at most the larger of the two bounds.
 """
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -24,17 +25,31 @@ from numba import njit, prange
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
+from ansgt.device import runs_numba
 from ansgt.kernels.product import product
 from ansgt.linalg import CSR, sym_norm, to_torch
 
 _CHUNK = 64
+_CHUNKS_PER_CLEARING = 256
+"""A chunk clears two arrays of n numbers: it has so many columns that this costs little beside them."""
+
+_TRIAL_COLUMNS, _TRIAL_ENTRIES = 16, 1 << 26
+"""Columns of a trial, fewer on a graph with many edges."""
+_VISIT_COST = 4.0
+"""What following an edge costs in a sparse column, over a multiply-add in a block of dense ones."""
 
 
 class Powers(Protocol):
     """Entries of the powers of one symmetric matrix."""
 
-    def pairs(self, ids: Tensor) -> Tensor:
-        """[B, T, T, M] for ids [B, T], int64; all-zero for pairs with an id below 0."""
+    def fill(self, out: Tensor, ids: Tensor, apart: Tensor | None = None) -> None:
+        """Writes the entries between the first Q tokens of every sequence and all its tokens.
+
+        Args:
+            out: [B, Q, T, M]; pairs with an id below 0 are left alone.
+            ids: [B, T], int64.
+            apart: [B, T], bool; pairs of two tokens that are both True are left alone, too.
+        """
         ...
 
 
@@ -44,47 +59,42 @@ class BlockedPowers:
     Args:
         adj: A, weighted or not; normalised here.
         num_proximity: M.
-        dtype: of the result.
         device: where it is computed.
         block_size: columns that are propagated at a time.
     """
 
     def __init__(
-        self,
-        adj: sp.csr_array,
-        num_proximity: int,
-        dtype: torch.dtype,
-        device: torch.device | str,
-        block_size: int = 256,
+        self, adj: sp.csr_array, num_proximity: int, device: torch.device | str, block_size: int = 256
     ) -> None:
         self.matrix = to_torch(sym_norm(adj)).to(device)
         self.num_proximity = num_proximity
-        self.dtype = dtype
         self.block_size = block_size
 
-    def pairs(self, ids: Tensor) -> Tensor:
-        batch, length = ids.shape
-        shape = (batch, length, length, self.num_proximity)
-        out = torch.zeros(shape, dtype=self.dtype, device=ids.device)
-        flat_out = out.view(batch * length, length, self.num_proximity)
-        order, bounds = _occurrences(ids, self.block_size)
+    def fill(self, out: Tensor, ids: Tensor, apart: Tensor | None = None) -> None:
+        rows = out.shape[1]
+        flat = out.view(len(ids) * rows, *out.shape[2:])
+        wanted = (ids >= 0)[:, None, :].expand(-1, rows, -1)
+        if apart is not None:
+            wanted = wanted & ~(apart[:, :rows, None] & apart[:, None, :])
+        wanted = wanted.reshape(flat.shape[:2])
+        order, bounds = _occurrences(ids[:, :rows], self.block_size)
         for first, last in bounds:
-            occurrence = order[first:last]  # the tokens, in the flattened ids, whose column is in this block
-            flat_out[occurrence] = self._block(ids, occurrence)
-        return out
+            occurrence = order[
+                first:last
+            ]  # the tokens, among the first Q of all sequences, whose column is here
+            found = self._block(ids, occurrence // rows, ids[:, :rows].reshape(-1)[occurrence]).to(out.dtype)
+            flat[occurrence] = torch.where(wanted[occurrence][..., None], found, flat[occurrence])
 
-    def _block(self, ids: Tensor, occurrence: Tensor) -> Tensor:
-        """[occurrences, T, M]: entries between each of these tokens and all tokens of its sequence."""
-        node, column = torch.unique(ids.flatten()[occurrence], return_inverse=True)
-        others = ids[occurrence // ids.shape[1]]  # [occurrences, T]
-        known = others >= 0
-        others = others.clamp(min=0)
+    def _block(self, ids: Tensor, sequence: Tensor, source: Tensor) -> Tensor:
+        """[occurrences, T, M]: entries between each source and all tokens of its sequence."""
+        node, column = torch.unique(source, return_inverse=True)
+        others = ids[sequence].clamp(min=0)  # [occurrences, T]
         x = torch.zeros(self.matrix.shape[0], len(node), device=ids.device)
         x[node, torch.arange(len(node), device=ids.device)] = 1.0
         found = []
         for m in range(self.num_proximity):
             x = product(self.matrix, x) if m else x
-            found.append((x[others, column[:, None]] * known).to(self.dtype))
+            found.append(x[others, column[:, None]])
         return torch.stack(found, dim=-1)
 
 
@@ -100,25 +110,17 @@ def _occurrences(ids: Tensor, block_size: int) -> tuple[Tensor, list[tuple[int, 
 
 
 class TruncatedPowers:
-    """Sparse columns without entries below eps * sqrt(degree); computed on the CPU, returned on `device`.
+    """Sparse columns without entries below eps * sqrt(degree); computed on the CPU, whatever the result's device.
 
-    The same for any number of threads.
+    The same for any number of threads, and for any other tokens beside a pair.
 
     Args:
         adj: A, weighted or not; normalised here.
         num_proximity: M.
         eps: entries below eps * sqrt(degree) are dropped.
-        dtype, device: of the result.
     """
 
-    def __init__(
-        self,
-        adj: sp.csr_array,
-        num_proximity: int,
-        eps: float,
-        dtype: torch.dtype,
-        device: torch.device | str,
-    ) -> None:
+    def __init__(self, adj: sp.csr_array, num_proximity: int, eps: float) -> None:
         matrix = sym_norm(adj)
         scale = np.sqrt(np.asarray(adj.sum(axis=1)).ravel() + 1.0)
         _, component = connected_components(matrix, directed=False)
@@ -126,16 +128,65 @@ class TruncatedPowers:
         self._graph = _Scaled(*CSR.of(matrix), scale, component, volume)
         self.num_proximity = num_proximity
         self.eps = eps
-        self.dtype = dtype
-        self.device = device
 
-    def pairs(self, ids: Tensor) -> Tensor:
+    def fill(self, out: Tensor, ids: Tensor, apart: Tensor | None = None) -> None:
         host = ids.cpu()
-        order, _ = _occurrences(host, block_size=1)
-        tokens = _Tokens.of(host.numpy(), order.numpy())
-        found = np.zeros((*ids.shape, ids.shape[1], self.num_proximity), dtype=np.float32)
-        _truncated_pairs(self._graph, tokens, self.eps, found)
-        return torch.from_numpy(found).to(self.device, self.dtype)
+        order, _ = _occurrences(host[:, : out.shape[1]], block_size=1)
+        tokens = _Tokens.of(host.numpy(), order.numpy(), out.shape[1])
+        alone = torch.zeros(ids.shape, dtype=torch.bool) if apart is None else apart.cpu()
+        direct = runs_numba(out.device) and out.dtype == torch.float32 and out.is_contiguous()
+        found = out if direct else out.to("cpu", torch.float32).contiguous()
+        chunk = max(_CHUNK, len(self._graph.scale) // _CHUNKS_PER_CLEARING)
+        _truncated_pairs(self._graph, tokens, alone.numpy(), self.eps, chunk, found.numpy())
+        if not direct:
+            out.copy_(found)
+
+    def trial(self) -> "Trial":
+        """Propagates some columns both ways; the sources are spread over all degrees.
+
+        It counts operations and no seconds: what follows from it is the same at every run.
+        """
+        graph, n = self._graph, len(self._graph.scale)
+        count = int(np.clip(_TRIAL_ENTRIES // max(len(graph.data), 1), 1, min(_TRIAL_COLUMNS, n)))
+        sources = np.argsort(graph.scale, kind="stable")[(np.arange(count) * n + n // 2) // count]
+        matrix = sp.csr_array((graph.data, graph.indices, graph.indptr), shape=(n, n))
+        exact = np.zeros((n, count))
+        exact[sources, np.arange(count)] = 1.0
+        found = np.zeros((count, self.num_proximity, n))
+        visits = _truncated_columns(graph, self.eps, sources, found)
+        largest = off = size = 0.0
+        for m in range(1, self.num_proximity):
+            exact = matrix @ exact
+            error = np.abs(found[:, m].T - exact)
+            largest, off, size = max(largest, error.max()), off + (error**2).sum(), size + (exact**2).sum()
+        dense = count * (self.num_proximity - 1) * len(graph.data)
+        return Trial(
+            count, visits / count, dense / count, float(largest), float(np.sqrt(off / max(size, 1e-300)))
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What dropping small entries saves and costs, measured on some columns.
+
+    Args:
+        columns: how many.
+        visits: edges followed per column.
+        exact_visits: the same without dropping anything: (M - 1) times the non-zeros of Ã.
+        largest_error: of an entry.
+        relative_error: norm of all errors over the norm of all entries, without m = 0.
+    """
+
+    columns: int
+    visits: float
+    exact_visits: float
+    largest_error: float
+    relative_error: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether truncation is the cheaper way: an edge costs it more than it costs a product of dense columns."""
+        return _VISIT_COST * self.visits < self.exact_visits
 
 
 class _Scaled(NamedTuple):
@@ -150,20 +201,19 @@ class _Scaled(NamedTuple):
 
 
 class _Tokens(NamedTuple):
-    """Tokens grouped by node: group g are the places order[starts[g]:ends[g]] of `ids` [B, T], flattened."""
+    """Sources grouped by node: group g are the places order[starts[g]:ends[g]] among the first Q tokens of `ids` [B, T]."""
 
     ids: np.ndarray
     order: np.ndarray
-    sorted_ids: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
 
     @classmethod
-    def of(cls, ids: np.ndarray, order: np.ndarray) -> "_Tokens":
-        """From ids [B, T] and the places of the real tokens in them, sorted by id."""
-        sorted_ids = ids.ravel()[order]
+    def of(cls, ids: np.ndarray, order: np.ndarray, rows: int) -> "_Tokens":
+        """From ids [B, T] and the places of the real tokens among the first `rows` of them, sorted by id."""
+        sorted_ids = ids[:, :rows].ravel()[order]
         starts = np.flatnonzero(np.diff(sorted_ids, prepend=-1))
-        return cls(np.ascontiguousarray(ids), order, sorted_ids, starts, np.append(starts[1:], len(order)))
+        return cls(np.ascontiguousarray(ids), order, starts, np.append(starts[1:], len(order)))
 
 
 class _Scratch(NamedTuple):
@@ -175,18 +225,21 @@ class _Scratch(NamedTuple):
     fresh: np.ndarray
 
 
-@njit(cache=True, parallel=True)
-def _truncated_pairs(graph: _Scaled, tokens: _Tokens, eps: float, out: np.ndarray) -> None:
-    """Entries for all pairs of tokens into `out` [B, T, T, M]; pairs with a negative id keep theirs."""
+@njit(cache=True, parallel=True, nogil=True)
+def _truncated_pairs(
+    graph: _Scaled, tokens: _Tokens, apart: np.ndarray, eps: float, chunk_size: int, out: np.ndarray
+) -> None:
+    """`Powers.fill` of `out` [B, Q, T, M]."""
     scale, component, volume = graph.scale, graph.component, graph.volume
     ids, order, starts, ends = tokens.ids, tokens.order, tokens.starts, tokens.ends
-    n, length = len(scale), ids.shape[1]
-    for chunk in prange((len(starts) + _CHUNK - 1) // _CHUNK):
+    n, rows = len(scale), out.shape[1]
+    for chunk in prange((len(starts) + chunk_size - 1) // chunk_size):
         x, y = np.zeros(n), np.zeros(n)
         support, fresh = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
         scratch = _Scratch(x, y, support, fresh)
-        for group in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, len(starts))):
-            source = tokens.sorted_ids[starts[group]]
+        for group in range(chunk * chunk_size, min((chunk + 1) * chunk_size, len(starts))):
+            first = order[starts[group]]
+            source = ids[first // rows, first % rows]
             support[0], size, far = source, 1, 0.0
             x[source] = 1.0
             for m in range(out.shape[3]):
@@ -197,16 +250,48 @@ def _truncated_pairs(graph: _Scaled, tokens: _Tokens, eps: float, out: np.ndarra
                         lost -= scale[support[t]] * x[support[t]]
                     far = max(lost, 0.0) / volume[component[source]]
                 for place in range(starts[group], ends[group]):
-                    row, token = order[place] // length, order[place] % length
-                    for other in range(length):
+                    row, token = order[place] // rows, order[place] % rows
+                    alone = apart[row, token]
+                    for other in range(ids.shape[1]):
                         node = ids[row, other]
-                        if node >= 0 and component[node] == component[source]:
+                        if (
+                            node >= 0
+                            and component[node] == component[source]
+                            and not (alone and apart[row, other])
+                        ):
                             out[row, token, other, m] = x[node] + far * scale[node]
             for t in range(size):
                 x[support[t]] = 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
+def _truncated_columns(graph: _Scaled, eps: float, sources: np.ndarray, out: np.ndarray) -> int:
+    """Whole columns of the sources into `out` [sources, M, n]; returns how many edges were followed."""
+    scale, component, n = graph.scale, graph.component, len(graph.scale)
+    support, fresh = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    scratch = _Scratch(np.zeros(n), np.zeros(n), support, fresh)
+    visits = 0
+    for number, source in enumerate(sources):
+        support[0], size, far = source, 1, 0.0
+        scratch.x[source] = 1.0
+        for m in range(out.shape[1]):
+            if m > 0:
+                for t in range(size):
+                    visits += graph.indptr[support[t] + 1] - graph.indptr[support[t]]
+                size = _step(graph, eps, scratch, size)
+                lost = scale[source]
+                for t in range(size):
+                    lost -= scale[support[t]] * scratch.x[support[t]]
+                far = max(lost, 0.0) / graph.volume[component[source]]
+            for node in range(n):
+                if component[node] == component[source]:
+                    out[number, m, node] = scratch.x[node] + far * scale[node]
+        for t in range(size):
+            scratch.x[support[t]] = 0.0
+    return visits
+
+
+@njit(cache=True, nogil=True)
 def _step(graph: _Scaled, eps: float, scratch: _Scratch, size: int) -> int:
     """x <- the large entries of Ã x, with their places in `support`; y is all-zero before and after."""
     indptr, indices, data = graph.indptr, graph.indices, graph.data

@@ -1,6 +1,7 @@
 """Proximity encoding Phi_m(i, j) = Ã^m[i, j], m = 0..M-1, for the pairs of a sequence (section 5.2)."""
 
-from typing import Protocol
+from dataclasses import asdict
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +17,6 @@ from ansgt.linalg import sym_norm, to_torch
 from ansgt.sequences.powers import BlockedPowers, Powers, TruncatedPowers
 
 MODES = ("auto", "dense", "blocked", "approximate")
-EXACT_LIMIT = 50_000
-"""Above this many nodes "auto" no longer pays for exact powers: 2,200 s per round at 170,000 nodes on two cores."""
 
 
 class CoarseLike(Protocol):
@@ -42,11 +41,14 @@ class Proximity:
         num_proximity: M.
         mode: "dense" holds every pair, [(n + n_c + 1)², M] numbers on the device: a batch is one gather; "blocked" is
             exact in bounded memory; "approximate" drops entries below eps * sqrt(degree) (error:
-            `ansgt.sequences.powers`); "auto" takes dense if it fits in `max_table_bytes`, blocked up to 50,000 nodes,
-            approximate beyond.
+            `ansgt.sequences.powers`); "auto" takes dense if it fits in `max_table_bytes`, else what a trial of some
+            columns finds cheaper.
         dtype: of the result; bfloat16 halves the table.
         eps: cut of "approximate".
         max_table_bytes: what "auto" may spend on the dense table; by default 4 GB on a CPU and 24 GB on a GPU.
+        centre_only: give the first token's row alone: nothing else is read where the transformer has one layer.
+
+    After `fit`, `mode_` is what was chosen and `measured_` what is known of its error and cost.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class Proximity:
         dtype: torch.dtype = torch.float32,
         eps: float = 3e-4,
         max_table_bytes: int | None = None,
+        centre_only: bool = False,
     ) -> None:
         self.num_proximity = num_proximity
         self.mode = mode
         self.dtype = dtype
         self.eps = eps
         self.max_table_bytes = max_table_bytes
+        self.centre_only = centre_only
 
     def fit(
         self, graph: Graph, coarse: CoarseLike | None = None, device: torch.device | str = "cpu"
@@ -79,13 +83,12 @@ class Proximity:
         self.device_ = torch.device(device)
         own = np.zeros(graph.num_nodes, dtype=np.int64) if coarse is None else np.asarray(coarse.assignment)
         self._own = torch.as_tensor(own, dtype=torch.int64).to(device)
-        self.mode_ = self._choose() if self.mode == "auto" else self.mode
+        self._table: TablePowers | None = None
+        self._fine = self._choose(graph.adj)
         self._coarse: Powers | None = None
-        if self.mode_ == "dense":
-            self._fine: Powers = self._joint_table(graph.adj, None if coarse is None else coarse.adj)
-            return self
-        self._fine = self._powers(graph.adj)
-        if coarse is not None:
+        if self._fine is None:
+            self._table = self._joint_table(graph.adj, None if coarse is None else coarse.adj)
+        elif coarse is not None:
             self._coarse = self._powers(sp.csr_array(coarse.adj))
         return self
 
@@ -94,25 +97,36 @@ class Proximity:
         """Whether `pairs` is one gather: then nothing is gained by keeping its results."""
         return self.mode_ == "dense"
 
+    def rows(self, length: int) -> int:
+        """Q: how many tokens' rows `pairs` gives for sequences of `length` tokens."""
+        return 1 if self.centre_only else length
+
     def pairs(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Phi for all pairs of every sequence [B, T, T, M].
+        """Phi for all pairs of every sequence [B, T, T, M], or with `centre_only` for the first token's [B, 1, T, M].
 
         Args:
             ids: extended ids [B, T], int64.
             mask: which tokens are real [B, T], bool.
         """
+        if self._table is not None:
+            return self._table.pairs(torch.where(mask & (ids >= 0), ids, -1), self.rows(ids.shape[1]))
+        shape = (len(ids), self.rows(ids.shape[1]), ids.shape[1], self.num_proximity)
+        out = torch.zeros(shape, dtype=self.dtype, device=ids.device)
+        self.fill(out, ids, mask)
+        return out
+
+    def fill(self, out: Tensor, ids: Tensor, mask: Tensor) -> None:
+        """`pairs` into `out` of its shape, which is all-zero."""
+        if self._fine is None:
+            out.copy_(self.pairs(ids, mask))
+            return
         real = mask & (ids >= 0)
-        if self.is_table:
-            return self._fine.pairs(torch.where(real, ids, -1))
         is_node = real & (ids < self.num_nodes_)
-        phi = self._fine.pairs(torch.where(is_node, ids, -1))
-        if self._coarse is None:
-            return phi
-        own = self._own[torch.where(is_node, ids, 0)]
-        above = torch.where(is_node, own, ids - self.num_nodes_)
-        coarse = self._coarse.pairs(torch.where(real, above, -1))
-        both_nodes = is_node[:, :, None] & is_node[:, None, :]
-        return torch.where(both_nodes[..., None], phi, coarse)
+        self._fine.fill(out, torch.where(is_node, ids, -1))
+        if self._coarse is not None:
+            own = self._own[torch.where(is_node, ids, 0)]
+            above = torch.where(is_node, own, ids - self.num_nodes_)
+            self._coarse.fill(out, torch.where(real, above, -1), apart=is_node)
 
     def _check(self, graph: Graph, coarse: CoarseLike | None) -> None:
         if self.mode not in MODES:
@@ -122,16 +136,32 @@ class Proximity:
         if coarse is not None and len(coarse.assignment) != graph.num_nodes:
             raise InputError("assignment must name a super-node for every node.")
 
-    def _choose(self) -> str:
+    def _choose(self, adj: sp.csr_array) -> Powers | None:
+        """Sets `mode_` and `measured_`; the powers of the graph, or None for a table."""
+        self.mode_ = self.mode
+        if self.mode == "auto":
+            self.mode_ = "dense" if self._table_fits() else "approximate"
+        self.measured_: dict[str, Any] = {"mode": self.mode_}
+        if self.mode_ == "dense":
+            return None
+        if self.mode_ == "blocked":
+            return self._powers(adj)
+        powers = TruncatedPowers(adj, self.num_proximity, self.eps)
+        trial = powers.trial()
+        if self.mode == "auto" and not trial.pays:
+            self.mode_, self.measured_ = "blocked", {"mode": "blocked"}
+            return self._powers(adj)
+        self.measured_ = {"mode": "approximate", "eps": self.eps, **asdict(trial)}
+        return powers
+
+    def _table_fits(self) -> bool:
         size = (self.num_nodes_ + self.num_coarse_ + 1) ** 2 * self.num_proximity * self.dtype.itemsize
-        if size <= (self.max_table_bytes or table_limit(self.device_)):
-            return "dense"
-        return "blocked" if self.num_nodes_ <= EXACT_LIMIT else "approximate"
+        return size <= (self.max_table_bytes or table_limit(self.device_))
 
     def _powers(self, adj: sp.csr_array) -> Powers:
         if self.mode_ == "blocked":
-            return BlockedPowers(adj, self.num_proximity, self.dtype, self.device_)
-        return TruncatedPowers(adj, self.num_proximity, self.eps, self.dtype, self.device_)
+            return BlockedPowers(adj, self.num_proximity, self.device_)
+        return TruncatedPowers(adj, self.num_proximity, self.eps)
 
     def _joint_table(self, adj: sp.csr_array, coarse_adj: sp.csr_array | None) -> "TablePowers":
         """One table over nodes and super-nodes, so that a batch is one gather of fixed shape."""
@@ -154,10 +184,11 @@ class TablePowers:
         self.table = table
         self._flat = table.view(-1, table.shape[-1])
 
-    def pairs(self, ids: Tensor) -> Tensor:
+    def pairs(self, ids: Tensor, rows: int) -> Tensor:
+        """[B, rows, T, M]: the first `rows` tokens with all, for ids [B, T]; zero for pairs with an id below 0."""
         null = self.table.shape[0] - 1
         safe = torch.where(ids >= 0, ids, null)
-        flat = safe[:, :, None] * (null + 1) + safe[:, None, :]
+        flat = safe[:, :rows, None] * (null + 1) + safe[:, None, :]
         return F.embedding(flat, self._flat)
 
 

@@ -87,6 +87,11 @@ class SequenceSettings:
         mixed = isinstance(self.sampling, str) and self.sampling in MIXED
         return list(self.heuristics) if mixed else [self.sampling]
 
+    @property
+    def centre_only(self) -> bool:
+        """Whether only the centre's row of the proximities is read: so it is in a transformer of one layer."""
+        return False
+
     def check(self, graph: Graph) -> Self:
         """Raises `InputError` for what cannot work on this graph, naming the setting and its value."""
         if not self.active_heuristics:

@@ -1,8 +1,11 @@
 """The floor under a training step: arithmetic and memory traffic that no implementation avoids."""
 
 from dataclasses import dataclass
+from typing import cast
 
+from ansgt.kernels.choose import choose
 from ansgt.models.ansgt import ANSGT
+from ansgt.models.attention import MultiHeadAttention
 from ansgt.sequences.batch import SequenceLayout
 
 
@@ -41,17 +44,22 @@ def flops_per_step(
     features, width = shapes["input.weight"]
     inner, classes = shapes["transformer.layers.0.ffn.0.weight"][0], shapes["head.3.weight"][0]
     heads, channels = shapes["transformer.biases.0.weight"]
-    layers, biases = len(model.transformer.layers), len(model.transformer.biases)
-    length, full = layout.length, layers - 1
+    full, biases = len(model.transformer.layers) - 1, len(model.transformer.biases)
+    length = layout.length
     tokens = num_sequences * length
     entries = num_rows * features if num_nonzero is None else num_nonzero
     rows = length * min(biases, full) + (biases > full)  # of the attention matrix, over all biases
     queries = full * tokens + num_sequences  # the last layer has the centre's alone
+    # keys and values of the last layer: of all tokens, or folded into one product each per head and centre
+    attention = cast(MultiHeadAttention, model.transformer.layers[-1].attention)
+    folded = choose("centre", model.input.weight, attention.kernel) == "folded"
+    keys = full * tokens + (num_sequences if folded else tokens)
+    weighed = full * tokens + num_sequences * (heads if folded else 1)
     return StepFlops(
         input=2 * 2 * entries * width,
         bias=2 * 2 * num_sequences * length * rows * channels * heads,
-        projections=3 * 2 * width * width * (2 * queries + 2 * layers * tokens),
-        attention=3 * 2 * 2 * queries * length * width,
+        projections=3 * 2 * width * width * (2 * queries + 2 * keys),
+        attention=3 * 2 * 2 * weighed * length * width,
         ffn=3 * 2 * 2 * queries * width * inner,
         head=3 * 2 * num_sequences * width * (shapes["head.0.weight"][1] + classes),
     )
@@ -71,7 +79,8 @@ def bytes_per_step(
     Activations are not in it: on a chip with room for them they need not leave it.
     """
     features = 2 * num_rows * model.input.weight.shape[0] * feature_bytes
-    proximities = num_sequences * layout.length**2 * model.num_proximity * proximity_bytes
+    rows = 1 if len(model.transformer.layers) == 1 else layout.length
+    proximities = num_sequences * rows * layout.length * model.num_proximity * proximity_bytes
     # weight: read forward, read backward, read and written by the update; gradient: written, read; two moments: both
     parameters = 10 * 4 * sum(p.numel() for p in model.parameters())
     return features + proximities + parameters

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from ansgt.datasets import load_graph
 from ansgt.device import table_limit
 from ansgt.errors import InputError
-from ansgt.graph import Graph
 from ansgt.linalg import gcn_norm
 from ansgt.sequences import Proximity
 from ansgt.sequences.proximity import fill_powers
-from ansgt.testing import path_graph, random_graph, star_graph
+from ansgt.testing import path_graph, power_law_graph, random_graph, star_graph
 
 EXACT = ("dense", "blocked")
 
@@ -93,12 +92,27 @@ def test_bfloat16_table() -> None:
     torch.testing.assert_close(half.float(), full, atol=4e-3, rtol=1e-2)
 
 
-def test_auto_chooses_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph: Graph = random_graph()
-    assert Proximity().fit(graph).mode_ == "dense"
-    assert Proximity(max_table_bytes=1000).fit(graph).mode_ == "blocked"
-    monkeypatch.setattr("ansgt.sequences.proximity.EXACT_LIMIT", 10)
-    assert Proximity(max_table_bytes=1000).fit(graph).mode_ == "approximate"
+def test_auto_takes_what_costs_less() -> None:
+    """A table where it fits; else columns without small entries, unless they would keep nearly all of them."""
+    assert Proximity().fit(random_graph()).mode_ == "dense"
+    assert Proximity(max_table_bytes=1000).fit(random_graph()).mode_ == "blocked"
+    large = Proximity(max_table_bytes=1000, eps=1e-2).fit(power_law_graph(3000, mean_degree=6))
+    assert large.mode_ == "approximate"
+    assert large.measured_["visits"] < large.measured_["exact_visits"]
+    assert 0 < large.measured_["relative_error"] < 1
+
+
+@pytest.mark.parametrize("mode", [*EXACT, "approximate"])
+@pytest.mark.parametrize("with_coarse", [False, True])
+def test_the_centres_row_is_the_first_of_all_pairs(mode: str, with_coarse: bool) -> None:
+    graph = random_graph(num_isolated=4)
+    coarse = coarse_graph(graph) if with_coarse else None
+    ids, mask = random_tokens(72 if with_coarse else 60)
+    mask[:, 0] = True
+    every, centre = (
+        Proximity(mode=mode, centre_only=only).fit(graph, coarse).pairs(ids, mask) for only in (False, True)
+    )
+    assert torch.equal(centre, every[:, :1])
 
 
 def test_bad_input() -> None:

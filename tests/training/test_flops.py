@@ -9,10 +9,13 @@ from ansgt.models.ansgt import ANSGT, ANSGTSettings
 from ansgt.training.flops import bytes_per_step, flops_per_step
 
 
-def test_equals_pytorchs_counter() -> None:
+@pytest.mark.parametrize("kernel", ["plain", "auto"])
+def test_equals_pytorchs_counter(kernel: str) -> None:
     step = make_step()
-    for layer in step.model.transformer.layers:  # keys and values as written in the paper, and as on a GPU
-        layer.attention.kernel = "plain"  # type: ignore[union-attr, assignment]
+    for layer in (
+        step.model.transformer.layers
+    ):  # keys and values as written in the paper, or folded where nobody reads them
+        layer.attention.kernel = kernel  # type: ignore[union-attr, assignment]
     with FlopCounterMode(display=False) as counter:
         step.loss(torch.arange(8)).backward()
     count = flops_per_step(step.model, LAYOUT, 8 * SEQUENCES, NODES)
