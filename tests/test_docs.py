@@ -1,4 +1,4 @@
-"""The pages tell the truth: their Python runs, their commands parse, their links and paths lead somewhere.
+"""The pages tell the truth: their Python and the examples run, their commands parse, their links, paths and trees are there.
 
 A Python block that cannot run stands behind a comment that says why: `<!-- not run: REASON -->`.
 """
@@ -6,20 +6,45 @@ A Python block that cannot run stands behind a comment that says why: `<!-- not 
 import doctest
 import importlib
 import importlib.util
+import os
 import re
+import runpy
 import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
 import typer
-from page_cases import python_blocks
 
 from ansgt.cli import VERBS, build_app
 from ansgt.config import GENERAL, by_section, parse_override
 from ansgt.runs.prepare import settings_class
+
+BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>.*?) -->\s*)?```python\n(?P<code>.*?)```", re.DOTALL)
+
+
+class Block(NamedTuple):
+    """Code of a page, moved to its line, so that a traceback shows where it stands."""
+
+    code: str
+    reason: str | None
+
+
+def python_blocks(text: str) -> list[Block]:
+    """Every Python block of a page, in order.
+
+    >>> python_blocks("a\\n```python\\nx = 1\\n```\\n")[0].code
+    '\\n\\nx = 1\\n'
+    """
+    found = BLOCK.finditer(text)
+    return [
+        Block("\n" * text.count("\n", 0, match.start("code")) + match["code"], match["reason"])
+        for match in found
+    ]
+
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -171,3 +196,79 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
 def test_every_verb_is_in_the_pages() -> None:
     named = {verb for page in DOCS for verb, *_ in commands(page.read_text())}
     assert named == set(VERBS)
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_quick_start_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANSGT_CACHE", str(tmp_path / "cache"))
+    (quick_start,) = python_blocks(README)
+    exec(compile(quick_start.code, "README.md", "exec"), {"__name__": "quick_start"})
+    found = re.search(r"test accuracy ([\d.]+)", capsys.readouterr().out)
+    assert found is not None
+    assert float(found[1]) > 0.8
+    assert (tmp_path / "model" / "split-0" / "model.safetensors").exists()
+
+
+def test_verbs_of_the_readme_exist() -> None:
+    named = set(re.findall(r"(?:^\s+|`)ansgt ([a-z]+)", README, flags=re.MULTILINE))
+    assert named == set(VERBS), "every verb has a line in the README, and only verbs have"
+
+
+def tree() -> list[tuple[int, str]]:
+    """Indentation and name of every line of the annotated tree."""
+    lines = README.split("    ansgt/\n", 1)[1].split("\n\n", 1)[0].splitlines()
+    return [(len(line) - len(line.lstrip()), line.split()[0]) for line in lines]
+
+
+def test_the_tree_of_the_readme_is_there() -> None:
+    folders = {6: ROOT / "ansgt", 4: ROOT}
+    assert [name for indent, name in tree() if not (folders[indent] / name).exists()] == []
+
+
+def test_the_tree_of_the_readme_is_complete() -> None:
+    named = {name.rstrip("/").removesuffix(".py") for indent, name in tree() if indent == 6}
+    there = {
+        path.stem
+        for path in (ROOT / "ansgt").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert there - named == {"__init__", "__main__"}
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LAST_WORDS = {
+    "algorithm_1": "epoch 30",
+    "coarsen": "90 super-nodes from 900 nodes",
+    "compare_with_a_baseline": "newman-0.9  ansgt",
+    "custom_heuristic": "common neighbours",
+    "explain_a_node": "brought by",
+    "your_own_graph": "of 34 members",
+}
+"""Something that the last line of interest holds."""
+
+
+def test_every_example_is_known() -> None:
+    assert {path.stem for path in EXAMPLES} == set(LAST_WORDS)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("networkx")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ANSGT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    with torch.random.fork_rng(devices=[]):
+        runpy.run_path(str(path), run_name="__main__")
+    plt.close("all")
+    assert LAST_WORDS[path.stem] in capsys.readouterr().out
+    assert os.listdir(tmp_path) in ([], ["cache"]), "an example leaves nothing behind"

@@ -1,6 +1,6 @@
 """`ansgt bench epoch`: a training pass, an epoch with evaluation, an adaptive update and the preprocessing, on real data.
 
-Lower bound ("floor" in the output): `ansgt.training.flops` counts what a step must compute and move, at an H200's 500
+Lower bound ("floor" in the output): `ansgt.bench.flops` counts what a step must compute and move, at an H200's 500
 TFLOP/s in bf16 and 4.8 TB/s; the ratio of the measured step to it is printed. What a step takes beyond it is spent in
 launches and in kernels that are too small. Peer: the authors' release as measured on one H200, with its own preset (S = 8,
 4 layers, 14 + 1 + 1 tokens, batch 32).
@@ -113,13 +113,13 @@ def measure(dataset: str, case: Case, run_epochs: int = 0) -> dict[str, Any]:
     """One data set: medians over repeats, without warm-up and compilation; a run from end to end if epochs are given."""
     import torch
 
+    from ansgt.bench.flops import bytes_per_step, flops_per_step
     from ansgt.bench.measure import timed
     from ansgt.datasets.load import Source
     from ansgt.runs.prepare import prepare_run
     from ansgt.runs.seeds import draw_seed
     from ansgt.storage import DiskCache
     from ansgt.training.adaptive import AdaptiveLearner
-    from ansgt.training.flops import bytes_per_step, flops_per_step
 
     data, config = prepare_run(
         dataset, source=Source(case.root), device=case.device, overrides=case.overrides()

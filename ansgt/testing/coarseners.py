@@ -8,7 +8,7 @@ import torch
 
 from ansgt.coarsening import CoarseGraph, Coarsener, CoarsenerLike
 from ansgt.graph import Graph
-from ansgt.testing.checks import demand, other_labels, small_graphs, unchanged
+from ansgt.testing.graphs import demand, other_labels, small_graphs, unchanged
 
 RATES = (0.05, 0.3, 1.0)
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ansgt.graph import Graph
 from ansgt.heuristics import Heuristic, HeuristicLike
-from ansgt.testing.checks import demand, fail, other_labels, small_graphs, unchanged
+from ansgt.testing.graphs import demand, fail, other_labels, small_graphs, unchanged
 
 
 def check_heuristic(heuristic: HeuristicLike | type) -> None:

@@ -11,8 +11,7 @@ from torch.nn import functional as F
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.storage import DiskCache
-from ansgt.testing.checks import demand, fail, unchanged
-from ansgt.testing.graphs import random_graph
+from ansgt.testing.graphs import demand, fail, random_graph, unchanged
 
 STEP = 1e-6
 """Half the distance of the central difference that a gradient is compared with."""

@@ -7,7 +7,7 @@ centres, batch 32); the presets of `ansgt bench epoch`. Writes step.json (and pr
 to `--out`. A variant that fails is recorded with its exception and the others go on; after `--budget` seconds the rest
 is skipped.
 
-Lower bound of a step's time (`ansgt.training.flops`): authors 1.39e10, paper 4.93e10 FLOP, i.e. 0.03 and 0.1 ms at 500
+Lower bound of a step's time (`ansgt.bench.flops`): authors 1.39e10, paper 4.93e10 FLOP, i.e. 0.03 and 0.1 ms at 500
 TFLOP/s; 48 and 59 MB, 0.012 ms at 4.8 TB/s. 2.2e9 FLOP of both encode all 2,979 rows. What a step takes beyond the
 bound is spent in kernels that are too small and in passes over activations.
 """
@@ -28,12 +28,12 @@ from typing import Any
 
 import torch
 
+from ansgt.bench.flops import bytes_per_step, flops_per_step
 from ansgt.kernels.choose import Kernel
 from ansgt.models.ansgt import ANSGT, ANSGTSettings
 from ansgt.prediction.inference import AveragedInference, Execution, Significance
 from ansgt.sequences.batch import SequenceLayout
 from ansgt.testing import RandomSequences
-from ansgt.training.flops import bytes_per_step, flops_per_step
 from ansgt.training.optim import LinearSchedule, ScheduledAdamW
 from ansgt.training.steps import CapturedStep, TrainStep, train_epoch
 

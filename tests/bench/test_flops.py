@@ -5,8 +5,8 @@ import torch
 from cases import LAYOUT, NODES, SEQUENCES, make_step
 from torch.utils.flop_counter import FlopCounterMode
 
+from ansgt.bench.flops import bytes_per_step, flops_per_step
 from ansgt.models.ansgt import ANSGT, ANSGTSettings
-from ansgt.training.flops import bytes_per_step, flops_per_step
 
 
 @pytest.mark.parametrize("kernel", ["plain", "auto"])

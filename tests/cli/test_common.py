@@ -1,6 +1,7 @@
-"""Every kind of bad input through the command line: one sentence, exit code 2, no traceback."""
+"""Bad input through the command line: one sentence, exit code 2, no traceback. What `ansgt` sets for its process."""
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ansgt.cli import build_app
+from ansgt.cli import build_app, keep_freed_memory, wait_quietly
 
 
 def ansgt(*arguments: str) -> Any:
@@ -127,3 +128,17 @@ def test_from_a_checkout_without_installing(place: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: Unknown data set 'cara'")
     assert "Traceback" not in done.stderr
+
+
+def test_what_the_user_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    wait_quietly()
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
+    assert not keep_freed_memory()
+
+
+def test_glibc_accepts_the_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("MALLOC_") or name == "GLIBC_TUNABLES"]:
+        monkeypatch.delenv(name)
+    assert keep_freed_memory() == (platform.libc_ver()[0] == "glibc")
