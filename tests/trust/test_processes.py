@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from ansgt import storage
 from ansgt.cli import build_app
 from ansgt.cli.common import refusal
-from ansgt.cli.interrupt import Interrupts
+from ansgt.cli.interrupt import NAMES, Interrupts
 from ansgt.runs.folder import RunFolder
 from ansgt.runs.private import PrivateFolder
 
@@ -174,7 +174,17 @@ def signalled(monkeypatch: pytest.MonkeyPatch, number: int, epoch: int) -> Itera
         yield
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Signals as a terminal delivers them: a suite under `nohup` or in the background is told to ignore two of them."""
+    before = {name: signal.signal(getattr(signal, name), signal.default_int_handler) for name in NAMES}
+    yield
+    for name, handler in before.items():
+        signal.signal(getattr(signal, name), handler)
+
+
+@pytest.mark.usefixtures("heard")
+@pytest.mark.parametrize("name", NAMES)
 def test_a_signal_saves_a_checkpoint_and_says_how_to_go_on(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
