@@ -63,9 +63,10 @@ def check_room(field: str, needed: int) -> None:
 
 
 def truth_mask(field: str, value: Any, num_nodes: int) -> Tensor:
-    """A mask [n] of truth values, or of 0 and 1; a list of node numbers is no mask."""
+    """A mask [n] (or masks [n, k]) of truth values, or of 0 and 1; a list of node numbers is no mask."""
     mask = numbers(field, value)
-    if mask.layout != torch.strided or mask.shape != (num_nodes,):
+    several = mask.ndim == 2 and mask.shape[1] > 0
+    if mask.layout != torch.strided or mask.shape[:1] != (num_nodes,) or not (mask.ndim == 1 or several):
         raise InputError(f"Field '{field}' must have shape [{num_nodes}], not {list(mask.shape)}.")
     if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
         raise InputError(f"Field '{field}' must hold true or false per node, not other numbers.")

@@ -97,9 +97,10 @@ class NodeClassifier:
         return self._take(finished, folder)
 
     def predict(self, data: Any = None, nodes: Any = None) -> np.ndarray:
-        """Class of every node (or of `nodes`) [n], int64; of another graph with the same features when `data` is given."""
-        classes: np.ndarray = self.predict_proba(data, nodes).argmax(axis=1)
-        return classes
+        """Class of every node (or of `nodes`) [n], one of `classes_`; of another graph's where `data` is given."""
+        probabilities, classes = self.predict_proba(data, nodes), self.classes_
+        found: np.ndarray = classes[probabilities.argmax(axis=1)]
+        return found
 
     def predict_proba(self, data: Any = None, nodes: Any = None) -> np.ndarray:
         """Class probabilities [n, C], float32.
@@ -107,29 +108,29 @@ class NodeClassifier:
         Args:
             data: the training graph grown by nodes and edges, or another one with the same features. None: the training
                 graph, whose probabilities are those that training ended with, as they stand in the record.
-            nodes: a mask or indices; None: all.
+            nodes: a mask, names, or indices where nodes have no names; None: all.
         """
         self._fitted()
         if data is None:
             stored = self._probabilities  # read once: another thread may fit anew
-            chosen: np.ndarray = stored[_indices(nodes, len(stored)).numpy()]
+            chosen: np.ndarray = stored[self.graph_.find(nodes).numpy()]
             return chosen
         with turn():
             run = self._fitted()
             graph = Graph.from_data(data)
-            return run.predict_proba(run.moved(graph), _indices(nodes, graph.num_nodes)).numpy()
+            return run.predict_proba(run.moved(graph), graph.find(nodes)).numpy()
 
     def score(self, mask: Any = None) -> float:
         """Accuracy on the given nodes (mask or indices; default: the test part)."""
         graph = self._fitted().graph
-        nodes = self.split_.test if mask is None else _indices(mask, graph.num_nodes)
+        nodes = self.split_.test if mask is None else graph.find(mask)
         if len(nodes) == 0:
             raise InputError("There is nothing to score: the mask is empty.")
         if bool((graph.y[nodes] < 0).any()):
             raise InputError("The mask holds nodes without a label.")
         return score(torch.from_numpy(self.predict_proba(nodes=nodes)), graph.y[nodes])[0]
 
-    def explain(self, node: int, top: int = 15) -> "Explanation":
+    def explain(self, node: Any, top: int = 15) -> "Explanation":
         """Which nodes `node` attended to, how much, and which heuristic brought each of them."""
         self._fitted()
         return self.trained_.explain(node, top)
@@ -191,7 +192,7 @@ class NodeClassifier:
         with turn():
             self._run, self._folder, self._trained, self._probabilities = run, folder, None, probabilities
             self.config_, self.graph_, self.split_, self.history_ = run.config, run.graph, split, history
-            self.classes_ = np.arange(run.graph.num_classes)
+            self.classes_ = run.graph.classes
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -262,19 +263,3 @@ def _mask(data: Any, name: str, num_nodes: int) -> Tensor | None:
     if mask.shape != (num_nodes,):
         raise InputError(f"Field '{name}' must have shape [{num_nodes}], not {list(mask.shape)}.")
     return mask
-
-
-def _indices(nodes: Any, num_nodes: int) -> Tensor:
-    """Indices from None (all), a boolean mask or indices."""
-    if nodes is None:
-        return torch.arange(num_nodes)
-    chosen = torch.as_tensor(nodes).cpu()
-    if chosen.dtype == torch.bool:
-        if chosen.shape != (num_nodes,):
-            raise InputError(f"The mask must have shape [{num_nodes}], not {list(chosen.shape)}.")
-        return chosen.nonzero().flatten()
-    chosen = chosen.to(torch.int64).reshape(-1)
-    if len(chosen) and (int(chosen.min()) < 0 or int(chosen.max()) >= num_nodes):
-        wrong = int(chosen.min()) if int(chosen.min()) < 0 else int(chosen.max())
-        raise InputError(f"Node {wrong} does not exist: the graph has {num_nodes} nodes.")
-    return chosen

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from ansgt.arrays import check_room, csr_of, numbers
 from ansgt.errors import InputError
+from ansgt.names import Labelling, Names, encoded_labels
 from ansgt.storage import content_hash
 
 MOST_FEATURES = 2**20
 """A first layer of 128 units on more features than this takes gigabytes."""
-LARGEST_LABEL = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,9 @@ class Graph:
         loops: which nodes had a self-loop in the source [n], bool; only homophily looks at them.
         name: name of the data set and its variant.
         data: the caller's own object, untouched.
+        node_names: what the nodes are called, where that is not 0..n-1.
+        class_names: what the classes are called, where that is not 0..C-1.
+        columns: how a table became the features, where it was one; a further table becomes features by the same plan.
     """
 
     x: Tensor
@@ -47,16 +50,23 @@ class Graph:
     loops: np.ndarray
     name: str = "graph"
     data: Any = field(default=None, repr=False)
+    node_names: Names | None = None
+    class_names: Names | None = None
+    columns: dict[str, Any] | None = field(default=None, repr=False)
 
     @classmethod
     def from_data(cls, data: Any, name: str = "graph") -> "Graph":
-        """From a PyG `Data` with `x`, `edge_index`, optionally `y`; directed, duplicated or looped edges are fine."""
+        """From a PyG `Data` with `x`, `edge_index` or `adj_t`, optionally `y`; directed, doubled or looped edges are fine.
+
+        Also from anything else with these attributes; `node_names`, `class_names` and `columns` are taken where they are.
+        """
         if getattr(data, "x", None) is None:
             raise InputError("Field 'x' is missing: the graph has no node features.")
-        if getattr(data, "edge_index", None) is None:
+        edges = _edges_of(data)
+        if edges is None:
             raise InputError("Field 'edge_index' is missing: the graph has no edges field.")
-        graph = cls.from_arrays(data.x, data.edge_index, getattr(data, "y", None), name=name)
-        return replace(graph, data=data)
+        graph = cls.from_arrays(data.x, edges, getattr(data, "y", None), name=name)
+        return replace(graph, data=data)._named(data)
 
     @classmethod
     def from_arrays(cls, x: Any, edges: Any, y: Any = None, name: str = "graph") -> "Graph":
@@ -64,11 +74,41 @@ class Graph:
         features = _check_features(x)
         num_nodes = features.shape[0]
         row, col = _check_edges(edges, num_nodes)
-        labels, num_classes = _check_labels(y, num_nodes)
+        labels, num_classes, classes = encoded_labels(y, num_nodes)
         loops = np.zeros(num_nodes, dtype=bool)
         loops[row[row == col]] = True
         indptr, indices = _simple_csr(row, col, num_nodes)
-        return cls(features, indptr, indices, labels, num_classes, loops, name)
+        return cls(features, indptr, indices, labels, num_classes, loops, name, class_names=classes)
+
+    def _named(self, data: Any) -> "Graph":
+        """With the names that `data` has; labels are then numbers of its classes."""
+        nodes, classes = getattr(data, "node_names", None), getattr(data, "class_names", None)
+        columns: dict[str, Any] | None = getattr(data, "columns", None)
+        if nodes is not None and not isinstance(nodes, Names):
+            nodes = Names(_listed(nodes))
+        if nodes is not None and len(nodes) != self.num_nodes:
+            raise InputError(
+                f"Field 'node_names' must have one name per node ({self.num_nodes}), not {len(nodes)}."
+            )
+        if classes is None:
+            return replace(self, node_names=nodes, columns=columns)
+        if not isinstance(classes, Names):
+            classes = Names(_listed(classes), "class")
+        used = self.classes[self.y[self.y >= 0].numpy()]
+        if used.dtype.kind not in "biu" or used.max(initial=-1) >= len(classes):
+            raise InputError(
+                f"Field 'y' must hold the numbers 0..{len(classes) - 1} of the {len(classes)} 'class_names', or -1."
+            )
+        y = self.y.clone()
+        y[y >= 0] = torch.from_numpy(used.astype(np.int64))
+        return replace(
+            self, y=y, num_classes=len(classes), node_names=nodes, class_names=classes, columns=columns
+        )
+
+    @property
+    def labelling(self) -> Labelling:
+        """What the numbers stand for."""
+        return Labelling(self.node_names, self.class_names, self.columns)
 
     @property
     def num_nodes(self) -> int:
@@ -114,6 +154,52 @@ class Graph:
         x: Any = self.features
         parts = [x.data, x.indices, x.indptr] if sp.issparse(x) else [x]
         return content_hash(*parts, self.indptr, self.indices, self.y.numpy())
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """The classes' names [C]; their numbers where they have none."""
+        return np.arange(self.num_classes) if self.class_names is None else self.class_names.array()
+
+    def node_name(self, node: int) -> Any:
+        """What a node is called: its number where it has no name."""
+        return int(node) if self.node_names is None else self.node_names[int(node)]
+
+    def class_name(self, label: int) -> Any:
+        """What a class is called; None for -1, the unknown one."""
+        if label < 0:
+            return None
+        return int(label) if self.class_names is None else self.class_names[int(label)]
+
+    def place(self, node: Any) -> int:
+        """The index of one node, from its name or, where nodes have no names, its number."""
+        if self.node_names is not None:
+            return self.node_names.place(node)
+        return int(self.find([node])[0])
+
+    def find(self, nodes: Any) -> Tensor:
+        """Indices of nodes [k], int64: of all (None), of a mask [n], or of names; of indices where nodes have no names."""
+        if nodes is None:
+            return torch.arange(self.num_nodes)
+        listed = [nodes] if isinstance(nodes, str) or not hasattr(nodes, "__len__") else _listed(nodes)
+        if listed and all(isinstance(one, bool | np.bool_) for one in listed):
+            if len(listed) != self.num_nodes:
+                raise InputError(f"The mask must have shape [{self.num_nodes}], not {[len(listed)]}.")
+            return torch.tensor(listed).nonzero().flatten()
+        if self.node_names is not None:
+            return torch.from_numpy(self.node_names.find(listed))
+        chosen = _as_indices(nodes if isinstance(nodes, Tensor) else listed)
+        wrong = chosen[(chosen < 0) | (chosen >= self.num_nodes)]
+        if len(wrong):
+            raise InputError(f"Node {int(wrong[0])} does not exist: the graph has {self.num_nodes} nodes.")
+        return chosen
+
+    def with_classes_of(self, other: "Graph") -> "Graph":
+        """The same graph, its labels in the other's classes; a label that is none of them is unknown."""
+        if self.num_classes == other.num_classes and self.class_names == other.class_names:
+            return self
+        own = {name: code for code, name in enumerate(other.classes.tolist())}
+        codes = torch.tensor([own.get(name, -1) for name in self.classes.tolist()] + [-1])
+        return replace(self, y=codes[self.y], num_classes=other.num_classes, class_names=other.class_names)
 
     def with_features(self, x: Tensor) -> "Graph":
         """The same graph with other features [n, p]."""
@@ -209,6 +295,37 @@ class Split:
         return self
 
 
+def _edges_of(data: Any) -> Any:
+    """`edge_index`, or PyG's transposed adjacency: direction does not matter here."""
+    edges = getattr(data, "edge_index", None)
+    if edges is not None:
+        return edges
+    adjacency = getattr(data, "adj_t", None)
+    if isinstance(adjacency, Tensor) and adjacency.layout != torch.strided and adjacency.ndim == 2:
+        return _scipy_of(adjacency, "adj_t")
+    return adjacency
+
+
+def _listed(nodes: Any) -> list[Any]:
+    """The entries of a list, array, tensor or column of a table; a tuple among them stays one name."""
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(nodes, method):
+            found = getattr(nodes, method)()
+            return found if isinstance(found, list) else [found]
+    return list(nodes)
+
+
+def _as_indices(given: Any) -> Tensor:
+    if isinstance(given, list) and all(isinstance(one, str) and one.isdecimal() for one in given):
+        given = np.array([int(one) for one in given], dtype=np.int64)
+    index = numbers("nodes", given)
+    if index.is_floating_point() and bool((index != index.round()).any()):
+        raise InputError(
+            f"Nodes are given by whole numbers, not {float(index[index != index.round()][0]):g}."
+        )
+    return index.to(torch.int64).reshape(-1)
+
+
 def _check_features(x: Any) -> Tensor:
     if hasattr(x, "to_torch_sparse_csr_tensor"):  # torch_sparse.SparseTensor, which PyG may hold
         x = x.to_torch_sparse_csr_tensor()
@@ -242,26 +359,28 @@ def _check_features(x: Any) -> Tensor:
     return tensor.contiguous() if tensor.layout == torch.strided else tensor
 
 
-def _scipy_of(x: Tensor) -> Any:
+def _scipy_of(x: Tensor, field: str = "x") -> Any:
     """A sparse tensor of torch in scipy's form, its indices unchecked."""
     if x.ndim != 2:
-        raise InputError(f"Field 'x' must have two dimensions [nodes, features], not shape {list(x.shape)}.")
+        raise InputError(
+            f"Field '{field}' must have two dimensions [nodes, features], not shape {list(x.shape)}."
+        )
     if x.is_complex():
-        raise InputError("Field 'x' holds complex numbers.")
+        raise InputError(f"Field '{field}' holds complex numbers.")
     shape, x = tuple(x.shape), x.detach().cpu()
     if x.layout == torch.sparse_csr:
-        return csr_of("x", x.values(), x.col_indices(), x.crow_indices(), shape)
+        return csr_of(field, x.values(), x.col_indices(), x.crow_indices(), shape)
     if x.layout == torch.sparse_csc:
-        return csr_of("x", x.values(), x.row_indices(), x.ccol_indices(), shape[::-1]).T
+        return csr_of(field, x.values(), x.row_indices(), x.ccol_indices(), shape[::-1]).T
     if x.layout == torch.sparse_coo:
-        row, column = numbers("x", x._indices()).numpy()
-        _check_places("x", row, column, shape)
-        check_room("x", 8 * shape[0])
-        values = numbers("x", x._values())
+        row, column = numbers(field, x._indices()).numpy()
+        _check_places(field, row, column, shape)
+        check_room(field, 8 * shape[0])
+        values = numbers(field, x._values())
         if values.ndim != 1:
-            raise InputError("Sparse field 'x' must hold one number per place.")
+            raise InputError(f"Sparse field '{field}' must hold one number per place.")
         return sp.coo_array((values.numpy(), (row, column)), shape=shape)
-    raise InputError(f"Field 'x' has the layout {x.layout}; CSR, CSC, COO and dense are understood.")
+    raise InputError(f"Field '{field}' has the layout {x.layout}; CSR, CSC, COO and dense are understood.")
 
 
 def _check_places(field: str, row: np.ndarray, column: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -325,30 +444,6 @@ def _check_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
         wrong = index.min() if index.min() < 0 else index.max()
         raise InputError(f"Field 'edge_index' names node {wrong}, but the graph has {num_nodes} nodes.")
     return index[0], index[1]
-
-
-def _check_labels(y: Any, num_nodes: int) -> tuple[Tensor, int]:
-    if y is None:
-        return torch.full((num_nodes,), -1, dtype=torch.int64), 0
-    labels = numbers("y", y)
-    if labels.layout == torch.strided and labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.layout != torch.strided or labels.ndim != 1 or len(labels) != num_nodes:
-        raise InputError(f"Field 'y' must have shape [{num_nodes}], not {list(labels.shape)}.")
-    if labels.is_floating_point():
-        labels = torch.where(labels.isnan(), torch.full_like(labels, -1), labels)
-        if not bool(((labels == labels.round()) & (labels.abs() < LARGEST_LABEL)).all()):
-            raise InputError("Field 'y' must hold whole numbers 0..C-1 (-1 for unknown).")
-    labels = labels.to(torch.int64)
-    if bool((labels < -1).any()):
-        raise InputError(f"Field 'y' holds label {int(labels.min())}; labels are 0..C-1, -1 for unknown.")
-    known = torch.unique(labels[labels >= 0])
-    num_classes = len(known)
-    if num_classes and int(known[-1]) != num_classes - 1:
-        gap = int((known != torch.arange(num_classes)).nonzero()[0])
-        raise InputError(f"Field 'y' must use every label 0..{int(known[-1])}; label {gap} is missing.")
-    check_room("y", 32 * num_nodes * num_classes)  # several tables of probabilities [n, C]
-    return labels.contiguous(), num_classes
 
 
 def _simple_csr(row: np.ndarray, col: np.ndarray, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -95,9 +95,9 @@ BAD = {
     "float edges": (dict(edges=[[0.0], [1.0]]), "must hold integers"),
     "non-square": (dict(edges=sp.csr_matrix(np.ones((2, 3)))), "not square"),
     "adjacency of another size": (dict(edges=sp.eye(3)), "3 rows but 'x' has 2"),
-    "gap in labels": (dict(y=[0, 2]), "label 1 is missing"),
+    "several labels a node": (dict(y=[[0, 1], [1, 1]]), "one class"),
     "negative label": (dict(y=[0, -2]), "label -2"),
-    "fractional label": (dict(y=[0.5, 1.0]), "whole numbers"),
+    "fractional label": (dict(y=[0.5, 1.0]), "cut it into classes first (pandas.cut)"),
     "too few labels": (dict(y=[0]), "'y' must have shape [2]"),
 }
 
@@ -146,3 +146,52 @@ def test_split_hash_and_majority_share() -> None:
     swapped = Split(torch.tensor([0, 1]), torch.tensor([3, 4]), torch.tensor([2]), "a")
     assert one.hash == same.hash != swapped.hash
     assert one.majority_share(torch.tensor([0, 0, 0, 1, 1])) == 1.0
+
+
+def test_names_come_from_the_data_and_nodes_are_found_by_them() -> None:
+    data = Data(
+        x=X, edge_index=torch.tensor([[0, 1], [1, 2]]), y=["b", "a", None, "b"], node_names=list("wxyz")
+    )
+    graph = Graph.from_data(data)
+    assert (graph.y.tolist(), graph.num_classes, graph.classes.tolist()) == ([1, 0, -1, 1], 2, ["a", "b"])
+    assert graph.find(["z", "w"]).tolist() == [3, 0]
+    assert graph.find(np.array([True, False, False, True])).tolist() == [0, 3]
+    assert (graph.place("y"), graph.node_name(2), graph.class_name(-1)) == (2, "y", None)
+    with pytest.raises(InputError, match="no node named 'v' among 4"):
+        graph.find(["v"])
+    with pytest.raises(InputError, match="one name per node"):
+        Graph.from_data(Data(x=X, edge_index=data.edge_index, node_names=["a"]))
+
+
+def test_nodes_without_names_are_found_by_number() -> None:
+    graph = Graph.from_arrays(X, [[0], [1]], [0, 1, 2, 3])
+    assert graph.find(None).tolist() == [0, 1, 2, 3]
+    assert graph.find(torch.tensor([3, 1])).tolist() == graph.find(["3", "1"]).tolist() == [3, 1]
+    assert graph.find(2).tolist() == [2]
+    for wrong in ([4], [-1], [0.5], [True]):
+        with pytest.raises(InputError):
+            graph.find(wrong)
+
+
+def test_classes_of_a_file_may_lack_nodes() -> None:
+    data = Data(x=X, edge_index=[[0], [1]], y=[2, 0, -1, 2], class_names=["a", "b", "c"])
+    graph = Graph.from_data(data)
+    assert (graph.num_classes, graph.y.tolist()) == (3, [2, 0, -1, 2])
+    with pytest.raises(InputError, match=r"numbers 0\.\.1 of the 2 'class_names'"):
+        Graph.from_data(Data(x=X, edge_index=[[0], [1]], y=[2, 0, -1, 2], class_names=["a", "b"]))
+
+
+def test_labels_in_the_classes_of_another_graph() -> None:
+    own = Graph.from_arrays(X, [[0], [1]], ["a", "b", "c", "a"])
+    other = Graph.from_arrays(X, [[0], [1]], ["c", None, "d", "a"]).with_classes_of(own)
+    assert other.y.tolist() == [2, -1, -1, 0]
+    assert other.num_classes == 3
+    bare = Graph.from_arrays(X, [[0], [1]]).with_classes_of(own)
+    assert (bare.y.tolist(), bare.classes.tolist()) == ([-1] * 4, ["a", "b", "c"])
+
+
+def test_pygs_transposed_adjacency() -> None:
+    edges = torch.tensor([[0, 1], [1, 2]])
+    adjacency = torch.sparse_coo_tensor(edges.flip(0), torch.ones(2), (4, 4)).to_sparse_csr()
+    graph = Graph.from_data(Data(x=X, adj_t=adjacency))
+    assert torch.equal(graph.edge_index, Graph.from_arrays(X, edges).edge_index)

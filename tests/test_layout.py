@@ -18,6 +18,7 @@ ORDER = [
     "device",
     "arrays",
     "settings",
+    "names",
     "kernels",
     "graph",
     "linalg",

@@ -17,10 +17,15 @@ from ansgt.arrays import csr_of, numbers, truth_mask
 from ansgt.datasets.npz import check_size, read_arrays
 from ansgt.errors import InputError, reason
 from ansgt.graph import Graph, Split
+from ansgt.names import Labelling
 from ansgt.storage import write_npz
 
 REQUIRED = ("x", "edge_index", "y")
 OPTIONAL = ("train_mask", "val_mask", "test_mask")
+NAMES = ("node_names", "class_names", "names")
+"""What nodes and classes are called: two arrays of texts or numbers, or both as `names`, which ansgt itself writes."""
+TEXTS = ("y", "node_names", "class_names")
+"""Arrays of an `.npz` that may hold texts."""
 SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
 """In place of `x`: a CSR matrix in four arrays."""
 PARTS = {"train": "train_mask", "val": "val_mask", "test": "test_mask"}
@@ -61,7 +66,7 @@ def _check_names(keys: Collection[str]) -> None:
     absent = {key for key in REQUIRED + OPTIONAL if key not in keys}
     if set(SPARSE) <= set(keys):
         absent.discard("x")
-    others = sorted(set(keys) - {*REQUIRED, *OPTIONAL, *SPARSE})
+    others = sorted(set(keys) - {*REQUIRED, *OPTIONAL, *SPARSE, *NAMES})
     for key in others:
         near = difflib.get_close_matches(key.lower()[:40], absent, n=1, cutoff=0.8)
         part = next((mask for part, mask in PARTS.items() if key.lower().startswith(part)), None)
@@ -84,24 +89,39 @@ def write_graph(path: Path, graph: Graph, split: Split | None = None) -> None:
     if split is not None:
         for part in ("train", "val", "test"):
             arrays[f"{part}_mask"] = np.isin(np.arange(graph.num_nodes), getattr(split, part).numpy())
+    if graph.labelling:
+        arrays["names"] = graph.labelling.packed()
     write_npz(path, **arrays, edge_index=edges, y=graph.y.numpy())
 
 
 def _from_npz(path: Path) -> tuple[Any, list[str]]:
-    values, names = read_arrays(path, (*REQUIRED, *OPTIONAL, *SPARSE))
+    values, names = read_arrays(path, (*REQUIRED, *OPTIONAL, *SPARSE, *NAMES), texts=TEXTS)
     try:
+        meant = _labelling(values)
         if set(SPARSE) <= set(names):
             if "x" in names:
                 raise InputError(f"It has both 'x' and {', '.join(SPARSE)}.")
             x = csr_of("x", *(values.pop(key) for key in SPARSE))
             values["x"] = x
-        found = {key: value if sp.issparse(value) else numbers(key, value) for key, value in values.items()}
+        found = {
+            key: value if sp.issparse(value) or value.dtype.kind == "U" else numbers(key, value)
+            for key, value in values.items()
+        }
         _check_shapes(found)
     except InputError as error:
         raise InputError(f"{str(error).rstrip('.')} (graph file {path}).") from None
     if sp.issparse(found.get("x")):
         found["x"] = _sparse_tensor(found["x"])
-    return SimpleNamespace(**found), names
+    return SimpleNamespace(**found, **meant), names
+
+
+def _labelling(values: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What nodes and classes are called, taken out of the arrays of a file."""
+    given: dict[str, Any] = {key: values.pop(key) for key in NAMES if key in values}
+    if "names" not in given:
+        return given
+    stored = Labelling.unpacked(given["names"])
+    return {"node_names": stored.nodes, "class_names": stored.classes, "columns": stored.columns}
 
 
 def _sparse_tensor(x: Any) -> torch.Tensor:
@@ -178,6 +198,9 @@ def _checked(path: Path, data: Any, fields: dict[str, Any]) -> Any:
     try:
         for key, value in fields.items():
             sparse = isinstance(value, torch.Tensor) and value.layout != torch.strided
+            if key == "y" and isinstance(value, list) and all(isinstance(one, str | None) for one in value):
+                fields[key] = np.array(["" if one is None else one for one in value], dtype=np.str_)
+                continue
             if value is not None and not sparse and not hasattr(value, "coo"):
                 fields[key] = numbers(key, value)
                 setattr(data, key, fields[key])

@@ -98,8 +98,12 @@ def _split(name: str, index: int, train: np.ndarray, val: np.ndarray, test: np.n
 def splits_from_masks(data: Fields, name: str) -> list[Split]:
     """The split of masks [n], or the splits of masks [n, k]."""
     masks = data.as_dict()
-    train, val, test = (masks[f"{part}_mask"] for part in ("train", "val", "test"))
-    if train.ndim == 1:
-        train, val, test = train[:, None], val[:, None], test[:, None]
-    columns = range(train.shape[1])
-    return [Split.from_masks(train[:, i], val[:, i], test[:, i], name, i) for i in columns]
+    parts = [masks[f"{part}_mask"] for part in ("train", "val", "test")]
+    parts = [mask[:, None] if mask.ndim == 1 else mask for mask in parts]
+    count = max(mask.shape[1] for mask in parts)
+    if any(mask.shape[1] not in (1, count) for mask in parts):
+        raise InputError(
+            f"The masks hold {', '.join(str(mask.shape[1]) for mask in parts)} splits; give one number."
+        )
+    train, val, test = (mask.expand(-1, count) for mask in parts)  # one mask [n] serves all splits
+    return [Split.from_masks(train[:, i], val[:, i], test[:, i], name, i) for i in range(count)]

@@ -20,8 +20,10 @@ DESCRIPTOR = 24
 """Bytes that may follow a part of an archive: its length, where that was not known beforehand."""
 
 
-def read_arrays(path: Path, wanted: Collection[str]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The wanted arrays of an `.npz`, and the names of all that it holds.
+def read_arrays(
+    path: Path, wanted: Collection[str], texts: Collection[str] = ()
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The wanted arrays of an `.npz`, and the names of all that it holds; those in `texts` may hold text.
 
     Raises:
         InputError: the file is no `.npz`, damaged, encrypted, larger than it may be, or a wanted array holds something
@@ -33,7 +35,9 @@ def read_arrays(path: Path, wanted: Collection[str]) -> tuple[dict[str, np.ndarr
             chosen = {name: members[name] for name in wanted if name in members}
             check_size(path, sum(member.file_size for member in chosen.values()))
             _check_places(archive, stream)
-            return {name: _read(archive, name, member) for name, member in chosen.items()}, list(members)
+            kinds = {name: "biufU" if name in texts else "biuf" for name in chosen}
+            found = {name: _read(archive, name, member, kinds[name]) for name, member in chosen.items()}
+            return found, list(members)
     except InputError as error:
         raise InputError(f"Cannot read the graph file {path}: {error}") from None
     except Exception as error:  # zlib, zipfile, numpy and the system each have their own
@@ -83,13 +87,13 @@ def _check_places(archive: zipfile.ZipFile, stream: IO[bytes]) -> None:
         raise InputError("its table of contents does not fit its parts (damaged).")
 
 
-def _read(archive: zipfile.ZipFile, name: str, member: zipfile.ZipInfo) -> np.ndarray:
+def _read(archive: zipfile.ZipFile, name: str, member: zipfile.ZipInfo, kinds: str) -> np.ndarray:
     if member.flag_bits & 1:
         raise InputError(f"field '{name}' is encrypted.")
     with archive.open(member) as stream:
         shape, dtype = _header(stream)
         declared, stored = prod(shape) * dtype.itemsize, member.file_size - stream.tell()
-    if dtype.kind not in "biuf":
+    if dtype.kind not in kinds:
         raise InputError(f"field '{name}' must hold numbers, not {str(dtype)[:60]}.")
     if declared != stored:
         raise InputError(f"field '{name}' declares {declared} bytes and has {stored} (truncated or damaged).")

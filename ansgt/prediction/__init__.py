@@ -5,7 +5,7 @@ A `TrainedModel` is what is left when training is over. It predicts, explains, a
 
 import importlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -71,12 +71,16 @@ class TrainedModel(ABC):
         """What the sequences of each of `nodes` attended to, one entry per model; none without sampled sequences."""
         return [[] for _ in range(len(nodes))]
 
-    def explain(self, node: int, top: int = 15) -> "Explanation":
-        """Which nodes `node` attended to, how much, and which heuristic brought each of them."""
+    def explain(self, node: Any, top: int = 15) -> "Explanation":
+        """Which nodes `node` attended to, how much, and which heuristic brought each of them.
+
+        Args:
+            node: its name, or its number where nodes have no names.
+            top: how many attended nodes to list.
+        """
         from ansgt.prediction.explanation import explain_node
 
-        if not 0 <= node < self.graph.num_nodes:
-            raise InputError(f"Node {node} does not exist: the graph has {self.graph.num_nodes} nodes.")
+        node = self.graph.place(node)
         with turn():
             (attentions,) = self.attentions(torch.tensor([node]))
             if not attentions:

@@ -21,6 +21,8 @@ from ansgt.sequences import SequenceLayout, TokenKind
 
 CHUNK = 128
 """Nodes whose attention is computed at a time."""
+WIDEST = 24
+"""Characters of a name in a table or picture."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Attended:
     """One node that the centre attended to.
 
     Args:
-        node: its id.
+        node: its name; its number where nodes have no names. So are `label` and `prediction` for classes.
         significance: its share of s_i = A_{1,i} ‖V_i‖ (section 5.1) over all tokens and sequences.
         label: known class, or None.
         prediction: class that the model gives it.
@@ -37,10 +39,10 @@ class Attended:
         heuristics: share that each heuristic had in drawing it, p_k Q_ki / psi_i; sums to 1.
     """
 
-    node: int
+    node: Any
     significance: float
-    label: int | None
-    prediction: int
+    label: Any
+    prediction: Any
     distance: int | None
     drawn: float
     heuristics: dict[str, float]
@@ -57,9 +59,9 @@ class Explanation:
         attended: nodes by falling significance.
     """
 
-    node: int
-    label: int | None
-    prediction: int
+    node: Any
+    label: Any
+    prediction: Any
     probabilities: list[float]
     kinds: dict[str, float]
     heuristics: dict[str, float]
@@ -74,22 +76,37 @@ class Explanation:
 
     def __str__(self) -> str:
         names = list(self.heuristics)
+        wide = {
+            "node": max([7, *(len(_short(row.node)) for row in self.attended)]),
+            "label": max([6, *(len(_short(row.label)) for row in self.attended)]),
+            "class": max([6, *(len(_short(row.prediction)) for row in self.attended)]),
+        }
         lines = [
-            f"node {self.node}: class {self.prediction} (p = {self.probabilities[self.prediction]:.3f}), "
+            f"node {self.node}: class {self.prediction} (p = {max(self.probabilities):.3f}), "
             f"label {'unknown' if self.label is None else self.label}",
             "attention went to " + ", ".join(f"{name} {100 * v:.0f} %" for name, v in self.kinds.items()),
             "brought by " + ", ".join(f"{name} {100 * v:.0f} %" for name, v in self.heuristics.items()),
             "",
-            f"{'node':>7} {'share':>7} {'label':>6} {'class':>6} {'hops':>5} "
+            f"{'node':>{wide['node']}} {'share':>7} {'label':>{wide['label']}} {'class':>{wide['class']}} {'hops':>5} "
             + " ".join(f"{n:>6}" for n in names),
         ]
         for row in self.attended:
-            label = "-" if row.label is None else str(row.label)
+            label = "-" if row.label is None else _short(row.label)
             hops = "-" if row.distance is None else str(row.distance)
             parts = " ".join(f"{100 * row.heuristics[n]:5.0f}%" for n in names)
             share = f"{100 * row.significance:6.1f}%"
-            lines.append(f"{row.node:>7} {share:>7} {label:>6} {row.prediction:>6} {hops:>5} {parts}")
+            node, prediction = _short(row.node), _short(row.prediction)
+            lines.append(
+                f"{node:>{wide['node']}} {share:>7} {label:>{wide['label']}} {prediction:>{wide['class']}} "
+                f"{hops:>5} {parts}"
+            )
         return "\n".join(lines)
+
+
+def _short(name: Any) -> str:
+    """A name in a column of a table."""
+    text = str(name)
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +191,9 @@ def explain_node(
     """
     focus = focus_of(attentions, top)
     return Explanation(
-        node=node,
+        node=graph.node_name(node),
         label=_label(graph, node),
-        prediction=int(focus.probabilities.argmax()),
+        prediction=graph.class_name(int(focus.probabilities.argmax())),
         probabilities=[float(p) for p in focus.probabilities],
         kinds=focus.kinds,
         heuristics=focus.heuristics,
@@ -251,10 +268,10 @@ def _attended(
     classes = predict_proba(torch.from_numpy(focus.ids)).argmax(dim=1).tolist()
     return [
         Attended(
-            node=other,
+            node=graph.node_name(other),
             significance=float(focus.share[i]),
             label=_label(graph, other),
-            prediction=classes[i],
+            prediction=graph.class_name(classes[i]),
             distance=int(hops[other]) if np.isfinite(hops[other]) else None,
             drawn=float(focus.drawn[i]),
             heuristics=dict(zip(focus.heuristics, focus.brought[i].tolist(), strict=True)),
@@ -263,9 +280,8 @@ def _attended(
     ]
 
 
-def _label(graph: Graph, node: int) -> int | None:
-    value = int(graph.y[node])
-    return None if value < 0 else value
+def _label(graph: Graph, node: int) -> Any:
+    return graph.class_name(int(graph.y[node]))
 
 
 def plot_explanation(explanation: Explanation, path: Path | str) -> None:
@@ -280,16 +296,16 @@ def plot_explanation(explanation: Explanation, path: Path | str) -> None:
             left += part
         for y, end, row in zip(place, left, rows, strict=True):
             hops = "no path" if row.distance is None else f"{row.distance} hop{'s' * (row.distance != 1)}"
-            known = "label unknown" if row.label is None else f"label {row.label}"
+            known = "label unknown" if row.label is None else f"label {_short(row.label)}"
             agrees = row.label is None or row.label == explanation.prediction
             axes.text(
                 end, y, f"  {hops}, {known}", va="center", fontsize=8.5, color="#333" if agrees else GREY
             )
-        axes.set_yticks(place, [f"node {row.node}" for row in rows])
-        confidence = 100 * explanation.probabilities[explanation.prediction]
+        axes.set_yticks(place, [f"node {_short(row.node)}" for row in rows])
+        confidence = 100 * max(explanation.probabilities)
         axes.set(
             xlabel="share of the centre's attention (%)",
-            title=f"node {explanation.node}: class {explanation.prediction} ({confidence:.0f} %)",
+            title=f"node {_short(explanation.node)}: class {_short(explanation.prediction)} ({confidence:.0f} %)",
             xlim=(0, 1.45 * max(left.max(initial=0.0), 1e-9)),
         )
         axes.legend(loc="lower right")

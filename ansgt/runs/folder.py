@@ -7,6 +7,7 @@
       run.json                 data set, variant, data hash, versions
       summary.json             mean and std over the splits (when all are done)
       graph.npz                the graph itself, in what `NodeClassifier.save` writes
+      names.json               what nodes and classes are called, where they have names
       memory.json              largest memory while training, in what `ansgt compare` trains
       split-0/
         checkpoint.safetensors latest state, for --resume (gone when the split is done)
@@ -43,6 +44,7 @@ from ansgt.config import RunConfig
 from ansgt.datasets.custom import write_graph
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
+from ansgt.names import Labelling
 from ansgt.storage import (
     SEAL,
     TEMPORARY,
@@ -81,6 +83,7 @@ OF_RUN = (
     "run.json",
     "summary.json",
     GRAPH,
+    "names.json",
     "memory.json",
     "predictions.csv",
     "report.html",
@@ -301,6 +304,16 @@ class RunFolder:
 
     def write_graph(self, graph: Graph, split: Split) -> None:
         write_graph(self.graph, graph, split)
+
+    def labelling(self) -> Labelling:
+        """What nodes and classes are called; an empty one where they have no names."""
+        path = self.path / "names.json"
+        return Labelling.from_dict(read_sealed_json(path)) if path.exists() else Labelling()
+
+    def write_labelling(self, graph: Graph) -> None:
+        """Nothing is written where there are no names."""
+        if graph.labelling:
+            write_sealed_json(self.path / "names.json", graph.labelling.as_dict())
 
     def peak_bytes(self) -> int | None:
         """Largest memory while training, where it was measured."""

@@ -102,7 +102,7 @@ class FinishedRun:
             )
         folder = finished(self.folder, index)
         weights = folder.weights()
-        trained = self._build(index, replace(graph, num_classes=own.num_classes))
+        trained = self._build(index, graph.with_classes_of(own))
         try:
             trained.load_weights(weights)
         except RuntimeError:

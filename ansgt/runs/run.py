@@ -125,6 +125,7 @@ def run(
     started = time.perf_counter()
     with folder.lock():
         folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
+        folder.write_labelling(dataset.graph)
         for split in splits:
             train_split(Job(config, dataset.graph, split, folder.split(split.index), environment))
         summary = summarize_run(folder, time.perf_counter() - started)

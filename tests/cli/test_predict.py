@@ -8,7 +8,6 @@ import numpy as np
 from typer.testing import CliRunner
 
 from ansgt.cli import build_app
-from ansgt.cli.predict import write_predictions
 
 
 def call(*arguments: str) -> dict[str, Any]:
@@ -30,10 +29,4 @@ def test_csv_and_npz_hold_the_same(tiny_run: Path, tmp_path: Path) -> None:
 def test_bad_outputs_are_refused(tiny_run: Path) -> None:
     failed = CliRunner().invoke(build_app(["predict"]), ["predict", str(tiny_run), "--output", "p.txt"])
     assert failed.exit_code == 2
-    assert "must end in .csv or .npz" in failed.stderr
-
-
-def test_the_csv_by_hand(tmp_path: Path) -> None:
-    probabilities = np.array([[0.25, 0.75], [1.0, 0.0]], dtype=np.float32)
-    write_predictions(tmp_path / "p.csv", probabilities, np.array([1, -1]))
-    assert (tmp_path / "p.csv").read_text() == "node,prediction,label,p0,p1\n0,1,1,0.25,0.75\n1,0,-1,1,0\n"
+    assert "must end in .csv, .npz or .parquet" in failed.stderr

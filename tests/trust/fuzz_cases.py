@@ -215,8 +215,14 @@ def check_graph(data: Dataset, arrays: dict[str, Any]) -> None:
         with np.errstate(all="ignore"):
             if not np.array_equal(x, np.asarray(arrays["x"]).astype(np.float32)):
                 raise Wrong("other features")
-    given = np.asarray(arrays["y"]).astype(np.float64).reshape(-1)
-    if not np.array_equal(y, np.where(np.isnan(given), -1, given)):
+    given = np.asarray(arrays["y"]).reshape(-1)
+    if given.dtype.kind == "U":
+        same = [graph.class_name(code) or "" for code in y] == given.tolist()
+    else:
+        given = given.astype(np.float64)
+        shown = np.array([-1 if code < 0 else graph.class_name(code) for code in y], dtype=np.float64)
+        same = np.array_equal(shown, np.where(np.isnan(given), -1, given))
+    if not same:
         raise Wrong("other labels")
     edges = np.asarray(arrays["edge_index"]).astype(np.int64).reshape(2, -1)
     pairs = {(int(a), int(b)) for a, b in edges.T if a != b}

@@ -1,0 +1,53 @@
+"""The table of predictions, by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ansgt.errors import InputError
+from ansgt.names import Names
+from ansgt.runs.predictions import Predictions
+
+PROBABILITIES = np.array([[0.25, 0.75], [1.0, 0.0]], dtype=np.float32)
+PLAIN = Predictions(PROBABILITIES, np.array([1, -1]))
+NAMED = Predictions(
+    PROBABILITIES, np.array([1, -1]), Names(['a "b", c', "d", 7]), Names(["cat", "dog"]), np.array([2, 0])
+)
+
+
+def test_csv_without_names(tmp_path: Path) -> None:
+    PLAIN.write(tmp_path / "p.csv")
+    assert (tmp_path / "p.csv").read_text() == "node,prediction,label,p0,p1\n0,1,1,0.25,0.75\n1,0,-1,1,0\n"
+
+
+def test_csv_with_names(tmp_path: Path) -> None:
+    NAMED.write(tmp_path / "p.csv")
+    expected = 'node,prediction,label,p_cat,p_dog\n7,dog,dog,0.25,0.75\n"a ""b"", c",cat,,1,0\n'
+    assert (tmp_path / "p.csv").read_text() == expected
+
+
+def test_npz_holds_texts_and_no_objects(tmp_path: Path) -> None:
+    NAMED.write(tmp_path / "p.npz")
+    with np.load(tmp_path / "p.npz", allow_pickle=False) as arrays:
+        assert arrays["node"].tolist() == ["7", 'a "b", c']
+        assert arrays["classes"].tolist() == ["cat", "dog"]
+        assert np.array_equal(arrays["probabilities"], PROBABILITIES)
+        assert arrays["prediction"].tolist() == [1, 0]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    NAMED.write(tmp_path / "p.parquet")
+    assert parquet.read_table(tmp_path / "p.parquet").to_pydict() == {
+        "node": ["7", 'a "b", c'],
+        "prediction": ["dog", "cat"],
+        "label": ["dog", None],
+        "p_cat": [0.25, 1.0],
+        "p_dog": [0.75, 0.0],
+    }
+
+
+def test_another_suffix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not to 'p"):
+        PLAIN.write(tmp_path / "p.txt")
