@@ -11,13 +11,16 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from ansgt.errors import BrokenRunError, InputError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 err = Console(stderr=True, highlight=False)
 """Logs and progress bars go here: stdout belongs to the result."""
@@ -30,6 +33,10 @@ RootOption = Annotated[
 ]
 CacheOption = Annotated[
     Path | None, typer.Option("--cache-dir", help="Where processed files go (default: the user's cache).")
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(metavar="tcp://HOST:PORT", help="Train on a Dask cluster (extra: ansgt[cluster])."),
 ]
 
 Render = Callable[[dict[str, Any]], None]
@@ -118,6 +125,20 @@ def discard_stdout() -> None:
     """What still waits to be printed goes nowhere: Python flushes stdout once more at its end."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def executor_of(cluster: str | None, workers: int | None = None) -> Iterator["Executor | None"]:
+    """The executor of a Dask cluster, or None for processes of this machine."""
+    from ansgt.runs.executors import dask_cluster
+
+    if cluster is None:
+        yield None
+        return
+    if workers is not None:
+        raise InputError("--workers is for processes of this machine; a --cluster has its own workers.")
+    with dask_cluster(cluster) as executor:
+        yield executor
 
 
 def plain(text: object, style: str = "") -> Text:

@@ -6,7 +6,17 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, plain, say, tell, verb
+from ansgt.cli.common import (
+    CacheOption,
+    ClusterOption,
+    JsonFlag,
+    RootOption,
+    executor_of,
+    plain,
+    say,
+    tell,
+    verb,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -27,12 +37,13 @@ def compare(
     workers: Annotated[
         int | None, typer.Option(help="Cells trained at a time (default: one per CPU core; one on CUDA).")
     ] = None,
+    cluster: ClusterOption = None,
     override: Annotated[
         list[str] | None,
         typer.Option("-o", "--override", metavar="KEY=VALUE", help="Change one setting in every cell."),
     ] = None,
     run_dir: Annotated[
-        Path, typer.Option(help="One run directory a cell; finished ones are not trained again.")
+        Path, typer.Option(help="One run directory per cell; finished ones are not trained again.")
     ] = Path("runs/compare"),
     cache_dir: CacheOption = None,
     as_json: JsonFlag = False,
@@ -57,7 +68,8 @@ def compare(
         overrides=tuple(override or ()),
         cache_dir=cache_dir,
     )
-    cells = plan.run(lambda cell, done, total: tell(_line(cell.as_dict(), done, total)))
+    with executor_of(cluster, workers) as executor:
+        cells = plan.run(lambda cell, done, total: tell(_line(cell.as_dict(), done, total)), executor)
     return write_comparison(cells, split, run_dir, reference)
 
 

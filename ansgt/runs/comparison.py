@@ -1,19 +1,18 @@
-"""Models x data sets x the same splits: cells trained by worker processes, each with a run directory of its own."""
+"""Models x data sets x the same splits: cells trained by workers, each with a run directory of its own."""
 
-import multiprocessing
+import functools
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import torch
 
 from ansgt.datasets import load
 from ansgt.datasets.load import Source
 from ansgt.device import peak_memory, resolve_device
 from ansgt.errors import InputError
 from ansgt.models import resolve_model
+from ansgt.runs.executors import Workers, run_all, why_lost
 from ansgt.runs.folder import RunFolder
 from ansgt.runs.prepare import prepare_run
 from ansgt.runs.record import summarize
@@ -33,10 +32,10 @@ class Comparison:
         models, datasets: names; every pair is a cell.
         split, num_splits, seed: the same for all cells, so that differences are paired.
         root, cache_dir: of the data sets.
-        run_dir: holds a run directory a cell, `<dataset>/<model>`; a finished one is read, an unfinished one resumed.
+        run_dir: holds a run directory per cell, `<dataset>/<model>`; a finished one is read, an unfinished one resumed.
         device: auto, cpu, cuda or cuda:<number>.
-        workers: cells at a time; by default one a CPU core, each with one thread (small graphs gain nothing from more),
-            or one on CUDA.
+        workers: cells at a time; by default one per CPU core, each with one thread (small graphs gain nothing from more),
+            or one on CUDA. An `Executor` trains them elsewhere.
         overrides: `key=value` settings for every cell.
     """
 
@@ -75,34 +74,40 @@ class Comparison:
         resolve_device(self.device)
         return names
 
-    def run(self, on_cell: OnCell | None = None) -> list[Cell]:
-        """Trains what is not there yet; the cells in the order of the names. A cell that fails does not stop the rest."""
+    def run(self, on_cell: OnCell | None = None, executor: Executor | None = None) -> list[Cell]:
+        """Trains what is not there yet; the cells in the order of the names. A cell that fails does not stop the rest.
+
+        Args:
+            on_cell: called with every cell as it ends.
+            executor: trains the cells, in place of processes of this machine. Its workers must see the folders `root` and
+                `run_dir` under the same names, and a cell in a thread of this process shares it with all others.
+        """
         names = self._names()
         make_folder(self.run_dir)
-        pairs = [(model, dataset) for dataset in self.datasets for model in self.models]
-        done: dict[tuple[str, str], Cell] = {}
-        for pair, cell in self._cells(pairs):
-            done[pair] = replace(cell, dataset=names[pair[1]])
+        plan = self if executor is None else self._anywhere()
+        pairs = [(model, dataset) for dataset in plan.datasets for model in plan.models]
+        named = [name for name in names.values() for _ in self.models]
+        cells: dict[int, Cell] = {}
+        workers = Workers(self.workers or self._default_workers(), executor)
+        for done in run_all(functools.partial(train_cell, plan), pairs, workers):
+            lost = Cell(
+                done.task[0], done.task[1], error=None if done.error is None else why_lost(done.error)
+            )
+            cells[done.number] = replace(done.result or lost, dataset=named[done.number])
             if on_cell is not None:
-                on_cell(done[pair], len(done), len(pairs))
-        return [done[pair] for pair in pairs]
+                on_cell(cells[done.number], len(cells), len(pairs))
+        return [cells[number] for number in range(len(pairs))]
 
-    def _cells(self, pairs: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Cell]]:
-        workers = min(self.workers or self._default_workers(), len(pairs))
-        if workers <= 1:
-            for pair in pairs:
-                yield pair, train_cell(self, *pair)
-            return
-        context = multiprocessing.get_context("spawn")  # a forked torch may hang in its thread pool
-        with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
-            waiting = {pool.submit(train_cell, self, *pair): pair for pair in pairs}
-            for future in as_completed(waiting):
-                model, dataset = waiting[future]
-                try:
-                    yield (model, dataset), future.result()
-                except Exception as error:  # the worker itself died, e.g. killed for memory
-                    reason = f"the worker process ended: {error}"
-                    yield (model, dataset), Cell(model, dataset, error=reason)
+    def _anywhere(self) -> "Comparison":
+        """The same with whole paths: workers elsewhere start in other folders."""
+        files = {name: str(Path(name).resolve()) for name in self.datasets if Path(name).is_file()}
+        return replace(
+            self,
+            datasets=tuple(files.get(name, name) for name in self.datasets),
+            root=Path(self.root).resolve(),
+            run_dir=Path(self.run_dir).resolve(),
+            cache_dir=None if self.cache_dir is None else Path(self.cache_dir).resolve(),
+        )
 
     def _default_workers(self) -> int:
         if resolve_device(self.device) != "cpu":
@@ -110,8 +115,9 @@ class Comparison:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def train_cell(plan: Comparison, model: str, dataset: str) -> Cell:
+def train_cell(plan: Comparison, pair: tuple[str, str]) -> Cell:
     """One cell: trained, resumed or read from its run directory; an error becomes the cell's own."""
+    model, dataset = pair
     target = Path(plan.run_dir) / Path(dataset).name / model
     try:
         data, config = prepare_run(
@@ -158,8 +164,3 @@ def read_cell(folder: RunFolder) -> Cell:
         run_dir=str(folder.path),
         **models_alone(results),
     )
-
-
-def _one_thread() -> None:
-    """Workers share the cores between them: threads of one would only wait for those of another."""
-    torch.set_num_threads(1)
