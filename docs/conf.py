@@ -48,7 +48,7 @@ templates_path = ["_templates"]
 default_role = "name"  # `Graph` in a docstring links to its page, where there is one; see docstrings.py
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["ref.python"]  # a type named `Settings` has fourteen possible targets
+suppress_warnings = ["ref.python"]  # a type named `Settings` has many possible targets
 repository_address = repository()
 
 autodoc_member_order = "bysource"

@@ -23,6 +23,9 @@ MODELS: dict[str, str] = {
     "graphormer": "ansgt.models.baselines.graphormer:Graphormer",
     "gophormer": "ansgt.models.baselines.gophormer:Gophormer",
     "acmgcn": "ansgt.models.baselines.acmgcn:ACMGCN",
+    "nagphormer": "ansgt.models.baselines.nagphormer:NAGphormer",
+    "sgformer": "ansgt.models.baselines.sgformer:SGFormer",
+    "polynormer": "ansgt.models.baselines.polynormer:Polynormer",
 }
 """Name -> "module:class"; imported when asked for, so that one model does not pay for the others."""
 

@@ -9,7 +9,7 @@ from torch_geometric.utils import add_self_loops
 
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
-from ansgt.models.baselines.layers import FeatureLinear, feature_dropout
+from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm
 from ansgt.settings import Count, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
@@ -37,6 +37,8 @@ class GAT(NodeModel):
         """Of attention weights."""
         residual: bool = False
         """Adds a linear map of a layer's input to its output."""
+        norm: Norm = "none"
+        """Before every ELU."""
 
     def __init__(
         self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
@@ -46,6 +48,7 @@ class GAT(NodeModel):
         widths = [in_channels, *[width * heads] * (settings.num_layers - 1)]
         self.convs = nn.ModuleList(gat_conv(i, width, heads, True, drop) for i in widths[:-1])
         self.convs.append(gat_conv(widths[-1], out_channels, settings.output_heads, False, drop))
+        self.norms = nn.ModuleList(make_norm(settings.norm, i) for i in widths[1:])
         pairs = zip(widths, [*widths[1:], out_channels], strict=True)
         self.skips = nn.ModuleList(FeatureLinear(i, o, bias=False) for i, o in pairs if settings.residual)
         self.dropout, self.input_dropout = settings.dropout, settings.input_dropout
@@ -69,7 +72,7 @@ class GAT(NodeModel):
             if self.skips:
                 out = out + self.skips[depth](h)
             if depth < len(self.convs) - 1:
-                h = F.dropout(F.elu(out), self.dropout, self.training)
+                h = F.dropout(F.elu(self.norms[depth](out)), self.dropout, self.training)
         return out
 
 

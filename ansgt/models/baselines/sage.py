@@ -49,6 +49,8 @@ class SAGE(NodeModel):
         """Of node features."""
         norm: Norm = "none"
         """Before every ReLU."""
+        residual: bool = False
+        """Adds a linear map of a layer's input to its output."""
 
     def __init__(
         self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0
@@ -58,6 +60,8 @@ class SAGE(NodeModel):
         widths = [in_channels, *[hidden] * (depth - 1), out_channels]
         self.layers = nn.ModuleList(SAGELayer(i, o) for i, o in pairwise(widths))
         self.norms = nn.ModuleList(make_norm(settings.norm, hidden) for _ in range(depth - 1))
+        pairs = pairwise(widths) if settings.residual else ()
+        self.skips = nn.ModuleList(FeatureLinear(i, o, bias=False) for i, o in pairs)
         self.dropout, self.input_dropout = settings.dropout, settings.input_dropout
 
     @classmethod
@@ -67,10 +71,11 @@ class SAGE(NodeModel):
         return {**super().prepare(graph, cache, settings), "mean": to_torch(mean), "transposed": transposed}
 
     def forward(self, inputs: Inputs) -> Tensor:
-        mean, transposed = inputs["mean"], inputs["transposed"]
-        x = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
-        h: Tensor = self.layers[0](x, mean, transposed)
-        for norm, layer in zip(self.norms, self.layers[1:], strict=True):
-            h = F.dropout(norm(h).relu(), self.dropout, self.training)
-            h = layer(h, mean, transposed)
-        return h
+        h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
+        for depth, layer in enumerate(self.layers):
+            out: Tensor = layer(h, inputs["mean"], inputs["transposed"])
+            if self.skips:
+                out = out + self.skips[depth](h)
+            if depth < len(self.layers) - 1:
+                h = F.dropout(self.norms[depth](out).relu(), self.dropout, self.training)
+        return out

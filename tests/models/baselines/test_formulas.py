@@ -14,6 +14,9 @@ from cases import (
     small_graph,
 )
 from torch_geometric.nn import GATConv, SAGEConv
+from torch_geometric.nn import Polynormer as PyGPolynormer
+from torch_geometric.nn.attention import PolynormerAttention
+from torch_geometric.nn.models import SGFormer
 
 from ansgt.models.baselines.gprgnn import initial_weights
 from ansgt.models.baselines.gt import flip_signs
@@ -146,3 +149,94 @@ def test_sign_flips_are_shared_by_all_nodes_and_only_in_training() -> None:
     flipped = flip_signs(vectors, training=True)
     assert set(flipped.unique().tolist()) == {-1.0, 1.0}
     assert bool((flipped == flipped[0]).all())
+
+
+def weights_into(pyg: torch.nn.Module, ours: torch.nn.Module, pairs: dict[str, str]) -> None:
+    """Copies the parameters of our modules to PyG's, by the beginnings of their names."""
+    state = {}
+    for name, value in pyg.state_dict().items():
+        there = max((start for start in pairs if name.startswith(start)), key=len, default=None)
+        state[name] = value if there is None else ours.state_dict()[pairs[there] + name[len(there) :]]
+    pyg.load_state_dict(state)
+
+
+def test_sgformer_equals_pyg() -> None:
+    changes = {"hidden_channels": 6, "num_layers": 2, "attention_layers": 2, "heads": 3, "graph_weight": 0.7}
+    model, inputs = build("sgformer", small_graph(), **changes)
+    classes = model.classifier.out_features
+    pyg = SGFormer(inputs["x"].shape[1], 6, classes, 2, trans_num_heads=3, gnn_num_layers=2, graph_weight=0.7)
+    pairs = {"trans_conv.fcs.0": "encode_all", "graph_conv.fcs.0": "encode_graph", "fc": "classifier"}
+    for at in range(3):
+        pairs |= {f"trans_conv.bns.{at}": f"all_norms.{at}", f"graph_conv.bns.{at}": f"graph_norms.{at}"}
+    for at in range(2):
+        pairs |= {
+            f"graph_conv.convs.{at}.lin": f"convs.{at}",
+            f"graph_conv.convs.{at}.bias": f"convs.{at}.bias",
+        }
+        for theirs, own in (("q", "query"), ("k", "key"), ("v", "value")):
+            pairs[f"trans_conv.attns.{at}.{theirs}"] = f"attentions.{at}.{own}"
+    weights_into(pyg, model, pairs)
+    one_graph = torch.zeros(len(inputs["x"]), dtype=torch.int64)
+    close(model(inputs).log_softmax(1), pyg.eval()(inputs["x"], inputs["edge_index"], one_graph))
+
+
+def test_polynormer_equals_pyg_before_and_after_the_global_layers_come_in() -> None:
+    model, inputs = build(
+        "polynormer", small_graph(), hidden_channels=8, heads=2, num_layers=2, global_layers=2, local_epochs=3
+    )
+    sizes = (inputs["x"].shape[1], 4, model.classify_local.out_features)
+    pyg = PyGPolynormer(*sizes, local_layers=2, global_layers=2, heads=2)
+    pairs = {"pred_local": "classify_local", "pred_global": "classify_global", "ln": "norm"}
+    for at in range(2):
+        local = {"h_lins": "gate", "lins": "skip", "lns": "norm", "post_bns": "batch_norm"}
+        pairs |= {f"{theirs}.{at}": f"locals.{at}.{own}" for theirs, own in local.items()}
+        pairs[f"local_convs.{at}.lin"] = f"locals.{at}.conv"
+    pyg.global_attn = torch.nn.ModuleList(
+        PolynormerAttention(8, heads=2, head_channels=4, qk_shared=False) for _ in range(2)
+    )  # PyG's own model passes the width of one head as its input: it fails with two
+    for at in range(2):
+        far = {"h_lins": "gate", "q": "query", "k": "key", "v": "value", "lns": "norm", "lin_out": "project"}
+        pairs |= {f"global_attn.{at}.{theirs}": f"globals.{at}.{own}" for theirs, own in far.items()}
+    weights_into(pyg, model, pairs)
+    one_graph = torch.zeros(len(inputs["x"]), dtype=torch.int64)
+    for seen, pyg._global in ((3, False), (4, True)):
+        model.seen.fill_(seen)
+        close(model(inputs).log_softmax(1), pyg.eval()(inputs["x"], inputs["edge_index"], one_graph))
+
+
+def test_polynormer_counts_epochs_of_training_alone() -> None:
+    model, inputs = build("polynormer", small_graph(), hidden_channels=8)
+    model(inputs)
+    model.train()(inputs)
+    model.eval()(inputs)
+    assert int(model.state_dict()["seen"]) == 1
+
+
+def test_nagphormer() -> None:
+    model, inputs = build("nagphormer", small_graph(), hidden_channels=8, heads=2, num_hops=2, num_layers=1)
+    adj, layer = dense_gcn_norm(small_graph()), model.layers[0]
+    both = torch.cat([inputs["x"], inputs["position"]], 1)
+    weight = torch.cat([model.encode.weight, model.encode_position.weight], 1)
+    hops = [torch.linalg.matrix_power(adj, k) @ both @ weight.T + model.bias for k in range(3)]
+    h = torch.stack(hops, 1)
+    parts = layer.qkv(layer.norm1(h)).reshape(24, 3, 3, 2, 4)
+    q, k, v = (parts[:, :, at] for at in range(3))
+    shares = (torch.einsum("nihd,njhd->nhij", q, k) / 2).softmax(-1)
+    h = h + layer.project(torch.einsum("nhij,njhd->nihd", shares, v).reshape(24, 3, 8))
+    h = model.norm(h + layer.contract(torch.nn.functional.gelu(layer.widen(layer.norm2(h)))))
+    scores = torch.stack([model.score(torch.cat([h[:, 0], h[:, at]], 1)) for at in (1, 2)], 1).softmax(1)
+    read = h[:, 0] + scores[:, 0] * h[:, 1] + scores[:, 1] * h[:, 2]
+    close(model(inputs), model.classifier(model.narrow(read).relu()))
+
+
+def test_sage_with_residuals_and_gat_with_a_norm() -> None:
+    model, inputs = build("sage", small_graph(), hidden_channels=5, residual=True, norm="layer")
+    x, (one, two) = inputs["x"], model.layers
+    mean = dense_adjacency(small_graph())
+    mean = mean / mean.sum(1, keepdim=True).clamp(min=1)
+    hidden = model.norms[0](mean @ one.neighbours(x) + one.root(x) + model.skips[0](x)).relu()
+    close(model(inputs), mean @ two.neighbours(hidden) + two.root(hidden) + model.skips[1](hidden))
+    model, inputs = build("gat", small_graph(), hidden_channels=4, heads=3, norm="batch")
+    one, two = model.convs
+    hidden = torch.nn.functional.elu(model.norms[0](dense_gat(one, inputs["x"]).flatten(1) + one.bias))
+    close(model(inputs), dense_gat(two, hidden).mean(1) + two.bias)
