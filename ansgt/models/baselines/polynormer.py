@@ -101,7 +101,8 @@ class LocalLayer(nn.Module):
         mixed = self.batch_norm(propagate(adj, self.conv(h)) + self.skip(h))
         mixed = F.dropout(mixed.relu(), self.dropout, self.training)
         gated = self.norm(self.gate(h).relu() * mixed)
-        return (1 - self.beta) * gated + self.beta * mixed
+        out: Tensor = (1 - self.beta) * gated + self.beta * mixed
+        return out
 
 
 class GlobalLayer(nn.Module):

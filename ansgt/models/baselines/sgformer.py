@@ -48,7 +48,8 @@ class SGFormer(NodeModel):
             FeatureLinear(in_channels, width),
             FeatureLinear(in_channels, width),
         )
-        self.convs = nn.ModuleList(nn.Linear(width, width) for _ in range(settings.num_layers))
+        self.convs = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(settings.num_layers))
+        self.biases = nn.ParameterList(torch.zeros(width) for _ in range(settings.num_layers))
         self.graph_norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in range(settings.num_layers + 1))
         layers = settings.attention_layers
         self.attentions = nn.ModuleList(LinearAttention(width, settings.heads) for _ in range(layers))
@@ -71,9 +72,9 @@ class SGFormer(NodeModel):
 
     def _along_edges(self, x: Tensor, adj: Tensor) -> Tensor:
         h = first = self._activated(self.graph_norms[0](self.encode_graph(x)))
-        for conv, norm in zip(self.convs, self.graph_norms[1:], strict=True):
-            mixed = propagate(adj, F.linear(h, conv.weight)) + conv.bias
-            h = self._activated(norm(mixed)) + first
+        for conv, bias, norm in zip(self.convs, self.biases, self.graph_norms[1:], strict=True):
+            mixed: Tensor = norm(propagate(adj, conv(h)) + bias)
+            h = self._activated(mixed) + first
         return h
 
     def _over_all(self, x: Tensor) -> Tensor:
@@ -105,4 +106,5 @@ class LinearAttention(nn.Module):
         summary = torch.einsum("nhc,nhd->hcd", key, value)
         above = value * n + torch.einsum("nhc,hcd->nhd", query, summary)
         below = n + torch.einsum("nhc,hc->nh", query, key.sum(dim=0))
-        return (above / below[..., None]).mean(dim=1)
+        out: Tensor = (above / below[..., None]).mean(dim=1)
+        return out

@@ -171,7 +171,7 @@ def test_sgformer_equals_pyg() -> None:
     for at in range(2):
         pairs |= {
             f"graph_conv.convs.{at}.lin": f"convs.{at}",
-            f"graph_conv.convs.{at}.bias": f"convs.{at}.bias",
+            f"graph_conv.convs.{at}.bias": f"biases.{at}",
         }
         for theirs, own in (("q", "query"), ("k", "key"), ("v", "value")):
             pairs[f"trans_conv.attns.{at}.{theirs}"] = f"attentions.{at}.{own}"
