@@ -40,6 +40,7 @@ class Graph:
         node_names: what the nodes are called, where that is not 0..n-1.
         class_names: what the classes are called, where that is not 0..C-1.
         columns: how a table became the features, where it was one; a further table becomes features by the same plan.
+        links: sparse columns [n, W] that the transformer sees beside `x`, and no heuristic does (`ansgt.links`); or None.
     """
 
     x: Tensor
@@ -53,6 +54,7 @@ class Graph:
     node_names: Names | None = None
     class_names: Names | None = None
     columns: dict[str, Any] | None = field(default=None, repr=False)
+    links: Tensor | None = field(default=None, repr=False)
 
     @classmethod
     def from_data(cls, data: Any, name: str = "graph") -> "Graph":

@@ -101,6 +101,12 @@ def to_torch(matrix: sp.csr_array, dtype: torch.dtype = torch.float32) -> Tensor
     )
 
 
+def csr_array(x: Tensor) -> sp.csr_array:
+    """A `torch.sparse_csr` tensor as a scipy CSR array; on the CPU without a copy."""
+    parts = (x.values(), x.col_indices(), x.crow_indices())
+    return sp.csr_array(tuple(part.cpu().numpy() for part in parts), shape=tuple(x.shape))
+
+
 def row_normalize_features(x: Tensor) -> Tensor:
     """Every row of X divided by the sum of its absolute values; an all-zero row stays all-zero.
 

@@ -135,6 +135,14 @@ class DataSettings:
     none: as published."""
     size_columns: bool = False
     """Appends columns that say how many features of a node are not zero."""
+    link_features: Literal["none", "links", "auto"] = "none"
+    """links: the model also sees to whom a node is linked, its row of A; auto: where the training labels speak for it."""
+    link_dropout: Rate = 0.5
+    """Share of a node's links that are dropped from these columns in training; features have a dropout of their own."""
+    link_scale: Positive = 1.0
+    """Value of a link in its column."""
+    link_width: Count = 16_384
+    """Most columns of links; with more nodes several share a column (hashed)."""
 
 
 def check_multiple(settings: Any, whole: str, part: str) -> None:

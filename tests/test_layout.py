@@ -23,6 +23,7 @@ ORDER = [
     "graph",
     "linalg",
     "features",
+    "links",
     "config",
     "datasets",
     "heuristics",

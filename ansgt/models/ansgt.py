@@ -38,14 +38,23 @@ class InputProjection(nn.Module):
         out_channels: d.
         dropout: share of the features dropped in training.
         num_kept: last columns of X that are never dropped.
+        bias: whether there is a b.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, dropout: float = 0.0, num_kept: int = 0) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        dropout: float = 0.0,
+        num_kept: int = 0,
+        *,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.dropout = dropout
         self.num_kept = num_kept
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
-        self.bias = nn.Parameter(torch.zeros(out_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
         nn.init.xavier_uniform_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -55,19 +64,38 @@ class InputProjection(nn.Module):
             x = keep_columns(dropped, x, self.num_kept, len(self.weight))
             weight = F.pad(self.weight, (0, 0, 0, x.shape[1] - self.weight.shape[0]))
             return F.linear(as_operand(x, self.weight), weight.t(), self.bias)
-        # A row of a sparse product is a weighted sum of rows of W: an embedding bag. Unlike `csr @ dense` its gradient
-        # does not depend on MKL, and it is the same bit for bit from run to run.
         dropped = dropout(x.values(), self.dropout, self.training)
-        values = keep_columns(dropped, x, self.num_kept, x.shape[1]).to(self.weight.dtype)
-        out = F.embedding_bag(
-            x.col_indices(),
-            self.weight,
-            x.crow_indices(),
-            mode="sum",
-            per_sample_weights=values,
-            include_last_offset=True,
-        )
-        return out + self.bias
+        out = weighted_rows(x, keep_columns(dropped, x, self.num_kept, x.shape[1]), self.weight)
+        return out if self.bias is None else out + self.bias
+
+
+@dataclass(frozen=True)
+class LinkColumns:
+    """What a model must know of the columns of links.
+
+    Args:
+        number: W.
+        dropout: share of the links dropped in training.
+    """
+
+    number: int
+    dropout: float = 0.0
+
+
+def weighted_rows(pattern: Tensor, values: Tensor, weight: Tensor) -> Tensor:
+    """A product with a sparse CSR matrix of other `values`.
+
+    A row of it is a weighted sum of rows of W: an embedding bag. Unlike `csr @ dense` its gradient does not depend on MKL,
+    and it is the same bit for bit from run to run.
+    """
+    return F.embedding_bag(
+        pattern.col_indices(),
+        weight,
+        pattern.crow_indices(),
+        mode="sum",
+        per_sample_weights=values.to(weight.dtype),
+        include_last_offset=True,
+    )
 
 
 class ANSGT(nn.Module):
@@ -78,6 +106,7 @@ class ANSGT(nn.Module):
         out_channels: C, number of classes.
         settings: sizes, rates and switches.
         num_kept: last columns of the features that feature dropout leaves alone.
+        links: the columns of links that batches have beside the features, or None.
     """
 
     def __init__(
@@ -87,6 +116,7 @@ class ANSGT(nn.Module):
         settings: ANSGTSettings = ANSGTSettings(),
         *,
         num_kept: int = 0,
+        links: LinkColumns | None = None,
     ) -> None:
         super().__init__()
         for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
@@ -106,6 +136,9 @@ class ANSGT(nn.Module):
             Dropout(settings.dropout),
             nn.Linear(width, out_channels),
         )
+        self.links = None  # drawn last, so that the other first weights are those of a model without
+        if links is not None:
+            self.links = InputProjection(links.number, width, links.dropout, bias=False)
 
     @overload
     def forward(self, batch: SequenceBatch, significance: Literal[False] = False) -> Tensor: ...
@@ -131,7 +164,10 @@ class ANSGT(nn.Module):
         layout = batch.layout  # slots per `TokenKind`, which `torch.compile` cannot iterate over
         counts = (1, layout.num_sampled, layout.num_supernodes, layout.num_global)
         # rows are encoded once and gathered, never once per token
-        h = first_states(self.input(batch.x), self.global_nodes, self.kind, batch.index, counts)
+        rows = self.input(batch.x)
+        if self.links is not None and batch.links is not None:
+            rows = rows + self.links(batch.links)
+        h = first_states(rows, self.global_nodes, self.kind, batch.index, counts)
         bias = key_bias(batch.mask, batch.log_count)
         z, s = self.transformer(h, batch.proximity, bias, significance)
         return self.head(torch.cat([z, h[:, 0]], dim=-1) if self.own_features else z), s
@@ -160,4 +196,9 @@ class ANSGT(nn.Module):
         if batch.proximity.shape[1] == 1 < min(len(self.transformer.layers), batch.layout.length):
             raise InputError(
                 "The batch has the centre's row of the proximities alone; a transformer of several layers reads all."
+            )
+        if (batch.links is None) != (self.links is None):
+            raise InputError(
+                f"The batch has {'no ' if batch.links is None else ''}columns of links, the model reads "
+                f"{'none' if self.links is None else 'them'}."
             )

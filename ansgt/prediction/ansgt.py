@@ -12,7 +12,8 @@ from ansgt.errors import InputError
 from ansgt.features import num_appended, prepare_features
 from ansgt.graph import Graph
 from ansgt.heuristics import heuristic_names
-from ansgt.models.ansgt import ANSGT, ANSGTSettings
+from ansgt.links import link_columns
+from ansgt.models.ansgt import ANSGT, ANSGTSettings, LinkColumns
 from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.explanation import Attention, attentions_of
@@ -125,9 +126,13 @@ class TrainedANSGT(TrainedModel):
         seen = plain = prepare_features(graph.x, config.data, device)
         if config.data.size_columns:  # heuristics must not see them: they would decide who is similar
             plain = prepare_features(graph.x, replace(config.data, size_columns=False), device)
-        graph = graph.with_features(plain)
+        links = link_columns(graph, config.data)
+        graph = replace(graph.with_features(plain), links=links)
         pipeline = SequencePipeline(graph, settings, seed, device, cache, seen)
-        model = ANSGT(seen.shape[1], graph.num_classes, settings, num_kept=num_appended(config.data))
+        columns = None if links is None else LinkColumns(links.shape[1], config.data.link_dropout)
+        model = ANSGT(
+            seen.shape[1], graph.num_classes, settings, num_kept=num_appended(config.data), links=columns
+        )
         number = len(pipeline.heuristics)
         equal = torch.full((number,), 1 / number, dtype=torch.float64)
         return cls(graph, settings, pipeline, model.to(device), equal)

@@ -9,6 +9,7 @@ from ansgt.config import RunConfig
 from ansgt.device import check_memory
 from ansgt.features import num_appended, prepare_features
 from ansgt.graph import Graph
+from ansgt.links import beside, link_columns
 from ansgt.models import resolve_model
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.prediction import TrainedModel
@@ -23,11 +24,12 @@ class TrainedFullBatch(TrainedModel):
         graph: the graph it predicts on.
         model: on its final device.
         inputs: what `NodeModel.prepare` made of the graph, on the same device.
+        num_links: how many of the last columns of x are links.
     """
 
-    def __init__(self, graph: Graph, model: NodeModel, inputs: Inputs) -> None:
+    def __init__(self, graph: Graph, model: NodeModel, inputs: Inputs, num_links: int = 0) -> None:
         super().__init__(graph)
-        self.model, self.inputs = model, inputs
+        self.model, self.inputs, self.num_links = model, inputs, num_links
 
     @classmethod
     def build(cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> Self:
@@ -39,16 +41,19 @@ class TrainedFullBatch(TrainedModel):
         settings = fitted(model_class.Settings, config.settings, "model")
         check_memory(config.model_name, model_class.estimate_bytes(graph, settings), device)
         inputs = model_class.prepare(graph, cache, settings)
-        inputs["x"] = prepare_features(inputs["x"], config.data, device)
+        x = prepare_features(inputs["x"], config.data, device)
+        links = link_columns(graph, config.data)
+        num_links = 0 if links is None else links.shape[1]
+        inputs["x"] = x if links is None else beside(x, links, device)
         inputs = {name: value.to(device) for name, value in inputs.items()}
         model = model_class(
             inputs["x"].shape[1],
             graph.num_classes,
             settings,
-            num_kept=num_appended(config.data),
+            num_kept=num_appended(config.data) + num_links,  # links have a dropout of their own
             **model_class.graph_settings(graph),
         )
-        return cls(graph, model.to(device), inputs)
+        return cls(graph, model.to(device), inputs, num_links)
 
     @property
     def num_parameters(self) -> int:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.device import working_dtype
+from ansgt.errors import InputError
 from ansgt.features import num_appended, prepare_features
 from ansgt.graph import Graph
 from ansgt.models.baselines.gophormer import EgoSampler, Gophormer, GophormerSettings, Reach
@@ -91,6 +92,8 @@ class TrainedGophormer(TrainedModel):
         """A model with fresh weights from the global generators; the cache is not used: a draw is cheaper than a file."""
         settings = fitted(GophormerSettings, config.settings, "model")
         device = torch.device(config.device)
+        if config.data.link_features != "none":
+            raise InputError("Model 'gophormer' does not read links: data.link_features must be none.")
         x = prepare_features(graph.x, config.data, device)
         graph = graph.with_features(x)
         egos = EgoGraphs(graph, settings, seed, device)

@@ -22,6 +22,9 @@ from ansgt.storage import content_hash
 OWN = ("best_epoch", "val_accuracy", "test_accuracy", "learned")
 """What the record of an ensemble keeps of each of its models."""
 
+SHARED = ("chosen",)
+"""What is the same for all models of an ensemble, where it is there."""
+
 
 def score(probabilities: Tensor, labels: Tensor) -> tuple[float, float]:
     """Accuracy and mean cross-entropy of class probabilities [k, C] against labels [k]."""
@@ -87,6 +90,7 @@ def joined_record(graph: Graph, split: Split, folders: Sequence[SplitFolder]) ->
         "learned": {name: fmean(r["learned"][name] for r in results) for name in results[0]["learned"]},
         "models": [{key: r[key] for key in OWN} for r in results],
         "seconds": sum(r["seconds"] for r in results),
+        **{name: results[0][name] for name in SHARED if name in results[0]},
     }
     return Record(
         probabilities,

@@ -14,8 +14,10 @@ from ansgt.datasets import Dataset, load
 from ansgt.device import resolve_device
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph, Split
+from ansgt.links import moved_columns
 from ansgt.prediction import TrainedModel, build_trained
 from ansgt.runs import seeds
+from ansgt.runs.choices import Choices
 from ansgt.runs.folder import RunFolder, SplitFolder, open_run
 from ansgt.runs.record import score, summarize
 from ansgt.storage import DiskCache, brief, default_cache_dir
@@ -102,7 +104,8 @@ class FinishedRun:
             )
         folder = finished(self.folder, index)
         weights = folder.weights()
-        trained = self._build(index, graph.with_classes_of(own))
+        graph = graph.with_classes_of(own)
+        trained = self._build(index, replace(graph, links=moved_columns(graph, own, self.decided(index).data)))
         try:
             trained.load_weights(weights)
         except RuntimeError:
@@ -111,6 +114,10 @@ class FinishedRun:
                 f"Model '{name}' learns weights per node and cannot move to another graph."
             ) from None
         return trained
+
+    def decided(self, index: int) -> RunConfig:
+        """The settings as a split trained with them: what they leave to the data is in its result."""
+        return Choices.stored(self.config, self.folder.split(index).result()).applied(self.config)
 
     def _load(self, trained: TrainedModel, folder: SplitFolder) -> None:
         try:
@@ -142,7 +149,7 @@ class FinishedRun:
     def _build_one(self, seed: int, index: int, graph: Graph) -> TrainedModel:
         with seeds.owned_randomness(self.config.device):
             seeds.seed_building(seed, index)
-            return build_trained(self.config, graph, seeds.draw_seed(seed, index), self.cache)
+            return build_trained(self.decided(index), graph, seeds.draw_seed(seed, index), self.cache)
 
 
 def _text(folder: RunFolder, name: str) -> str:

@@ -21,6 +21,7 @@ from ansgt.errors import BrokenRunError, InputError
 from ansgt.graph import Graph, Split
 from ansgt.prediction import TrainedModel
 from ansgt.runs import seeds
+from ansgt.runs.choices import Choices
 from ansgt.runs.folder import Rows, RunFolder, SplitFolder
 from ansgt.runs.record import Record, joined_record, run_info, score, summarize_run
 from ansgt.settings import TrainSettings
@@ -78,6 +79,7 @@ class Job:
         split: the split.
         folder: where the record goes.
         environment: cache and listeners.
+        choices: what was left to the split's training part, and what it chose.
     """
 
     config: RunConfig
@@ -85,6 +87,12 @@ class Job:
     split: Split
     folder: SplitFolder
     environment: Environment
+    choices: Choices = field(default_factory=Choices)
+
+    def decided(self) -> "Job":
+        """The same job with nothing left to decide."""
+        choices = Choices.of(self.config, self.graph, self.split.train)
+        return replace(self, config=choices.applied(self.config), choices=choices)
 
     @property
     def models(self) -> "list[Job]":
@@ -140,6 +148,7 @@ def train_split(job: Job) -> None:
     lasts, so that a killed run goes on where it was.
     """
     if not job.folder.is_finished:
+        job = job.decided()
         if job.config.train.num_models == 1:
             train_model(job)
         else:
@@ -274,6 +283,7 @@ def _record(job: Job, state: _State, started: float) -> Record:
         "val_loss": selection.val_loss,
         "learned": trained.heuristic_probabilities(),
         "seconds": seconds,
+        **job.choices.facts(),
     }
     return Record(probabilities, selection.best_weights, facts, state.rows, state.learner.history())
 

@@ -7,6 +7,7 @@ which kind a token is depends on its slot alone, so all sequences of a batch sha
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,6 +70,7 @@ class SequenceBatch:
         x: features of the distinct rows [U, p], dense or sparse CSR; encoded once per step, not once per token.
         index: row of `x` for every token [B, T], int64; U + g for global node g; 0 where masked.
         target: label of the centre [B], int64; -1 unknown.
+        links: the columns of links of the same rows [U, W], sparse CSR; or None.
     """
 
     layout: SequenceLayout
@@ -79,6 +81,7 @@ class SequenceBatch:
     x: Tensor
     index: Tensor
     target: Tensor
+    links: Tensor | None = None
 
     @property
     def kind(self) -> Tensor:
@@ -94,5 +97,8 @@ class SequenceBatch:
         return self.ids.shape[0]
 
     def to(self, device: torch.device | str) -> "SequenceBatch":
-        moved = {f.name: getattr(self, f.name).to(device) for f in fields(self) if f.name != "layout"}
+        moved: dict[str, Any] = {}
+        for name in (field.name for field in fields(self) if field.name != "layout"):
+            value = getattr(self, name)
+            moved[name] = None if value is None else value.to(device)
         return replace(self, **moved)

@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ansgt.device import reads_aligned_rows, replays_graphs
+from ansgt.device import multiplies_sparse, reads_aligned_rows, replays_graphs
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.linalg import row_top_k, to_torch
+from ansgt.linalg import csr_array, row_top_k, to_torch
 from ansgt.sampling.drawing import race, sequence_keys, stream
 from ansgt.sampling.sampler import SampledNodes
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
@@ -24,6 +24,8 @@ _SUPERNODES = 1
 """Which of the round's random streams draws super-nodes; stream 0 is the sampler's."""
 _CHUNK_ELEMENTS = 1 << 24
 ALIGNED_COLUMNS = 16
+MAX_DENSE_LINKS = 1 << 31
+"""Numbers of a dense matrix of links on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class SequenceBuilder:
     where it has fewer neighbours.
 
     Args:
-        graph: features and labels.
+        graph: features, columns of links if it has them, and labels.
         layout: N, n_s, n_g.
         proximity: fitted on the same graph and coarse graph; its device is the builder's, and its precision that of dense
             features on a GPU.
@@ -87,6 +89,10 @@ class SequenceBuilder:
         self.device = proximity.device_
         self.num_nodes = graph.num_nodes
         self.x = _for_device(_stack_features(graph, coarse), self.device, proximity.dtype)
+        self.links: Tensor | None = None
+        if graph.links is not None:
+            links = _dense_where_small(_stack_links(graph.links, coarse), self.device)
+            self.links = _for_device(links, self.device, proximity.dtype)
         self.y = graph.y.to(self.device)
         self._globals = -1 - torch.arange(layout.num_global, device=self.device)
         if coarse is not None:
@@ -142,9 +148,14 @@ class SequenceBuilder:
         ids = self._flat(self.ids)[rows].to(torch.int64)
         mask = self._flat(self.mask)[rows]
         phi = self.proximity.pairs(ids, mask) if self.phi is None else self._flat(self.phi)[rows]
-        x, index = self._features(ids, mask)
+        kept, index = self._encoded(ids, mask)
+        x, links = (
+            part if part is None or kept is None else _select_rows(part, kept)
+            for part in (self.x, self.links)
+        )
+        assert x is not None
         log_count = self._flat(self.log_count)[rows]
-        return SequenceBatch(self.layout, ids, mask, log_count, phi, x, index, self.y[ids[:, 0]])
+        return SequenceBatch(self.layout, ids, mask, log_count, phi, x, index, self.y[ids[:, 0]], links)
 
     def _release(self) -> None:
         """Tables of no sequences."""
@@ -191,16 +202,17 @@ class SequenceBuilder:
         self.phi = _filled(self.phi, shape, 0)
         self.proximity.fill(self._flat(self.phi), self._flat(self.ids).to(torch.int64), self._flat(self.mask))
 
-    def _features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows to encode [U, p] and which of them a token is [B, T]."""
+    def _encoded(self, ids: Tensor, mask: Tensor) -> tuple[Tensor | None, Tensor]:
+        """Rows of the features to encode [U] (None: all), and which of them a token is [B, T]."""
         real = mask & (ids >= 0)
         encode, fixed = self.options.encode, replays_graphs(self.device)
-        if encode == "all" or (encode == "auto" and (fixed or self.x.shape[0] <= ids.numel())):
-            rows, x = torch.where(real, ids, 0), self.x
+        kept, number = None, self.x.shape[0]
+        if encode == "all" or (encode == "auto" and (fixed or number <= ids.numel())):
+            rows = torch.where(real, ids, 0)
         else:
             kept, rows = torch.unique(torch.where(real, ids, ids[:, :1]), return_inverse=True)
-            x, rows = _select_rows(self.x, kept), rows.view(ids.shape) * real
-        return x, torch.where(mask & (ids < 0), x.shape[0] - 1 - ids, rows)
+            number, rows = len(kept), rows.view(ids.shape) * real
+        return kept, torch.where(mask & (ids < 0), number - 1 - ids, rows)
 
     @staticmethod
     def _flat(table: Tensor) -> Tensor:
@@ -238,6 +250,22 @@ def _stack_features(graph: Graph, coarse: CoarseLike | None) -> Tensor:
     return to_torch(sp.csr_array(sp.vstack([own, sp.csr_array(_dense(coarse.x).numpy())])))
 
 
+def _stack_links(links: Tensor, coarse: CoarseLike | None) -> Tensor:
+    """A node's columns of links over those of the super-nodes, the mean of their nodes' [n + n_c, W]."""
+    if coarse is None:
+        return links
+    own, assignment = csr_array(links), np.asarray(coarse.assignment)
+    sizes = np.bincount(assignment)
+    members = sp.csr_array((1 / sizes[assignment], (assignment, np.arange(len(assignment)))))
+    return to_torch(sp.csr_array(sp.vstack([own, sp.csr_array(members @ own)])))
+
+
+def _dense_where_small(links: Tensor, device: torch.device) -> Tensor:
+    """Dense on a device that multiplies dense matrices alone, as long as there is room for it."""
+    fits = links.shape[0] * links.shape[1] <= MAX_DENSE_LINKS
+    return links.to_dense() if fits and not multiplies_sparse(device) else links
+
+
 def _for_device(x: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
     """Features where they are used. On a GPU dense rows get columns of zeros up to a multiple of 16: tensor cores read
     rows in 16-byte pieces, and Cora's 1,433 columns would take the slow path. `InputProjection` knows."""
@@ -254,6 +282,4 @@ def _dense(x: Tensor | np.ndarray | sp.csr_array) -> Tensor:
 def _select_rows(x: Tensor, rows: Tensor) -> Tensor:
     if x.layout == torch.strided:
         return x[rows]
-    parts = (x.values(), x.col_indices(), x.crow_indices())
-    matrix = sp.csr_array(tuple(part.cpu().numpy() for part in parts), shape=tuple(x.shape))
-    return to_torch(sp.csr_array(matrix[rows.cpu().numpy()])).to(x.device)
+    return to_torch(sp.csr_array(csr_array(x)[rows.cpu().numpy()])).to(x.device)

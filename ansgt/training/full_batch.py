@@ -7,6 +7,7 @@ from torch import nn
 
 from ansgt.config import RunConfig
 from ansgt.graph import Graph, Split
+from ansgt.links import drop_links
 from ansgt.models.base import NodeModel
 from ansgt.prediction.full_batch import TrainedFullBatch
 from ansgt.storage import DiskCache
@@ -31,13 +32,16 @@ class FullBatchLearner:
         device = torch.device(config.device)
         self.train_nodes = split.train.to(device)
         self.train_labels = graph.y[split.train].to(device)
-        self.clip_norm = config.optim.clip_norm
+        self.clip_norm, self.link_dropout = config.optim.clip_norm, config.data.link_dropout
 
     def train_epoch(self, epoch: int) -> float:
         model = self.trained.model
         model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        logits = model(self.trained.inputs)[self.train_nodes]
+        inputs, num_links = self.trained.inputs, self.trained.num_links
+        logits = model({**inputs, "x": drop_links(inputs["x"], num_links, self.link_dropout)})[
+            self.train_nodes
+        ]
         loss = nn.functional.cross_entropy(logits, self.train_labels)
         loss.backward()
         if self.clip_norm is not None:

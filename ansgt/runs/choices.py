@@ -1,0 +1,58 @@
+"""What settings leave to the data: decided per split, from the graph and the labels of its training part alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor
+
+from ansgt.config import RunConfig
+from ansgt.errors import InputError
+from ansgt.graph import Graph
+from ansgt.links import LinkVote
+from ansgt.settings import DataSettings, fitted, values_of
+
+CHOSEN = "chosen"
+"""Field of a split's result that holds what was decided."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Settings of the section `data` that a split decided, and why.
+
+    Args:
+        data: setting -> value.
+        reasons: setting -> the numbers that decided it.
+    """
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+    reasons: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: RunConfig, graph: Graph, train: Tensor) -> "Choices":
+        """Decides whatever is `auto`. The same graph and training part always give the same answer."""
+        if config.data.link_features != "auto":
+            return cls()
+        vote = LinkVote.of(graph, train)
+        chosen = "links" if vote.in_favour else "none"
+        return cls({"link_features": chosen}, {"link_features": vote.as_dict()})
+
+    @classmethod
+    def stored(cls, config: RunConfig, result: Mapping[str, Any]) -> "Choices":
+        """What a finished split's result says was decided."""
+        if config.data.link_features != "auto":
+            return cls()
+        found = result.get(CHOSEN)
+        data = found.get("data") if isinstance(found, Mapping) else None
+        if not isinstance(data, Mapping) or data.get("link_features") not in ("links", "none"):
+            raise InputError("The split's result.json does not say what link_features=auto chose (damaged).")
+        return cls({"link_features": data["link_features"]})
+
+    def applied(self, config: RunConfig) -> RunConfig:
+        """The settings with every choice made."""
+        data = fitted(DataSettings, {**values_of(config.data), **self.data}, "data")
+        return replace(config, data=data)
+
+    def facts(self) -> dict[str, Any]:
+        """For the split's result; {} where nothing was left to decide."""
+        return {CHOSEN: {"data": dict(self.data), "reasons": dict(self.reasons)}} if self.data else {}
