@@ -105,7 +105,9 @@ class FinishedRun:
         folder = finished(self.folder, index)
         weights = folder.weights()
         graph = graph.with_classes_of(own)
-        trained = self._build(index, replace(graph, links=moved_columns(graph, own, self.decided(index).data)))
+        trained = self._build(
+            index, replace(graph, links=moved_columns(graph, own, self.decided(index).data))
+        )
         try:
             trained.load_weights(weights)
         except RuntimeError:
