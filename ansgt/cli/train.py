@@ -4,11 +4,25 @@ import contextlib
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Column, Table
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
+from ansgt.cli.common import (
+    CacheOption,
+    ClusterOption,
+    JsonFlag,
+    RootOption,
+    executor_of,
+    plain,
+    say,
+    tell,
+    verb,
+)
+
+if TYPE_CHECKING:
+    from ansgt.runs.sweep import Sweep
 
 DatasetArgument = Annotated[
     str,
@@ -35,8 +49,22 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
     config: Annotated[Path | None, typer.Option(help="A settings file in place of the shipped one.")] = None,
     override: Annotated[
-        list[str] | None, typer.Option("-o", "--override", metavar="KEY=VALUE", help="Change one setting.")
+        list[str] | None,
+        typer.Option(
+            "-o",
+            "--override",
+            metavar="KEY=VALUE[,VALUE...]",
+            help="Change one setting; several values are trained one by one.",
+        ),
     ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="0,1,2", help="Train with several seeds (also 0-4) in place of --seed."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Runs of a sweep at a time (default: one per CPU core; one on CUDA).")
+    ] = None,
+    cluster: ClusterOption = None,
     run_dir: Annotated[Path | None, typer.Option(help="Where the record goes (default: runs/...).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --run-dir.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --run-dir.")] = False,
@@ -59,6 +87,7 @@ def train(
     from ansgt.runs.folder import RunFolder
     from ansgt.runs.prepare import prepare_run
     from ansgt.runs.run import Environment, Progress, run
+    from ansgt.runs.sweep import Sweep, parse_seeds, swept
     from ansgt.storage import DiskCache, default_cache_dir
 
     if resume and run_dir is None:
@@ -67,17 +96,25 @@ def train(
         raise InputError(
             "--resume goes on with a run and --overwrite replaces it: only one of them can be meant."
         )
-    data, settings = prepare_run(
-        dataset,
-        model,
-        source=Source(root, cache_dir, allow_changed_data, download),
-        split=split,
-        num_splits=num_splits,
-        seed=seed,
-        device=device,
-        config=config,
-        overrides=override or (),
-    )
+    source = Source(root, cache_dir, allow_changed_data, download)
+    options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}
+    single, several = swept(override or ())
+    if several or seeds is not None:
+        if tensorboard:
+            raise InputError("--tensorboard is for a single run, not for several values or --seeds.")
+        chosen = [seed] if seeds is None else parse_seeds(seeds)
+        place = (
+            run_dir or Path("runs") / f"{Path(dataset).stem}-{model}-sweep-{time.strftime('%Y%m%d-%H%M%S')}"
+        )
+        sweep = Sweep(dataset, model, several, chosen, place, source, options, single)
+        sweep.check(resume, overwrite)
+        return _run_sweep(sweep, workers, cluster)
+    if workers is not None or cluster is not None:
+        raise InputError(
+            "--workers and --cluster are for several runs: several values of a setting, or --seeds."
+        )
+    options = {**options, "seed": seed, "overrides": override or ()}
+    data, settings = prepare_run(dataset, model, source=source, **options)
     target = run_dir or Path("runs") / f"{data.name}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"
     models = f" x{settings.train.num_models}" if settings.train.num_models > 1 else ""
     with contextlib.ExitStack() as stack:
@@ -98,6 +135,28 @@ def train(
             raise KeyboardInterrupt(how_to_go_on(target, RunFolder(target).exists)) from None
 
 
+def _run_sweep(sweep: "Sweep", workers: int | None, cluster: str | None) -> dict[str, Any]:
+    """All runs of a sweep, with a line for each as it ends."""
+    from ansgt.cli.interrupt import Interrupts
+    from ansgt.runs.executors import Workers, workers_for
+    from ansgt.runs.sweep import Outcome
+
+    def on_outcome(outcome: Outcome, done: int, total: int) -> None:
+        cell = outcome.cell
+        state = (
+            f"failed, {cell.error}" if cell.error else f"test {percent({'mean': cell.mean, 'std': cell.std})}"
+        )
+        tell(f"{done}/{total} {outcome.point.name}: {state}")
+
+    number = workers or workers_for(str(sweep.options["device"]))
+    with Interrupts(), executor_of(cluster, workers) as executor:
+        try:
+            chosen = sweep if executor is None else sweep.anywhere()
+            return chosen.run(Workers(number, executor), on_outcome)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(how_to_go_on(sweep.run_dir, sweep.run_dir.exists())) from None
+
+
 def how_to_go_on(target: Path, begun: bool) -> str:
     """What an interrupted run's user can do."""
     if not begun:
@@ -107,6 +166,9 @@ def how_to_go_on(target: Path, begun: bool) -> str:
 
 
 def render(result: dict[str, Any]) -> None:
+    if "runs" in result:
+        _render_sweep(result)
+        return
     test, val = result["test_accuracy"], result["val_accuracy"]
     say(f"{result['model']} on {result['dataset']} ({result['variant']}), split {result['split']}")
     if test["mean"] is not None and len(test["per_split"]) > 1:
@@ -117,6 +179,32 @@ def render(result: dict[str, Any]) -> None:
     if result["majority_share"] == result["majority_share"]:  # NaN where there is no test part
         say(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
     say(f"{result['seconds']:.1f} s, record in {result['run_dir']}")
+
+
+def _render_sweep(result: dict[str, Any]) -> None:
+    names, seeds = result["swept"], result["seeds"]
+    single = [] if len(seeds) == 1 else [f"seed {seed}" for seed in seeds]
+    over = f"{len(seeds)} seeds" if single else f"seed {seeds[0]}"
+    heads = [Column(plain(head)) for head in (*names, *single, "validation", "test")]
+    table = Table(*heads, title=plain(f"{result['model']} on {result['dataset']}, {over}: accuracy in %"))
+    runs = iter(result["runs"])
+    for row in result["settings"]:
+        each = [_short(run["mean"]) for run in [next(runs) for _ in seeds] if single]
+        means = [percent(row[part]).removesuffix(" %") for part in ("val_accuracy", "test_accuracy")]
+        values = [str(row["settings"][name]) for name in names]
+        best = bool(names) and row["settings"] == (result["best"] or {}).get("settings")
+        table.add_row(*map(plain, [*values, *each, *means]), style="bold" if best else "")
+    say(table)
+    for run in (run for run in result["runs"] if run["error"]):
+        say(f"{Path(run['run_dir'] or '').name} failed: {run['error']}")
+    if names and result["best"]:
+        chosen = ", ".join(f"{name}={value}" for name, value in result["best"]["settings"].items())
+        say(f"best on validation: {chosen}", style="bold")
+    say(f"{result['seconds']:.1f} s, records in {result['run_dir']}")
+
+
+def _short(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"
 
 
 def percent(summary: dict[str, Any]) -> str:

@@ -1,18 +1,18 @@
 """Models x data sets x the same splits: cells trained by workers, each with a run directory of its own."""
 
 import functools
-import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ansgt.datasets import load
+from ansgt.config import RunConfig
+from ansgt.datasets import Dataset, load
 from ansgt.datasets.load import Source
 from ansgt.device import peak_memory, resolve_device
 from ansgt.errors import InputError
 from ansgt.models import resolve_model
-from ansgt.runs.executors import Workers, run_all, why_lost
+from ansgt.runs.executors import Workers, run_all, why_lost, workers_for
 from ansgt.runs.folder import RunFolder
 from ansgt.runs.prepare import prepare_run
 from ansgt.runs.record import summarize
@@ -22,6 +22,9 @@ from ansgt.storage import DiskCache, default_cache_dir, make_folder
 
 OnCell = Callable[[Cell, int, int], None]
 """Called with a finished cell, how many are done, and how many there are."""
+
+Prepare = Callable[[], tuple[Dataset, RunConfig]]
+"""Loads data and resolves settings; here, so that what it refuses becomes the cell's error."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Comparison:
         pairs = [(model, dataset) for dataset in plan.datasets for model in plan.models]
         named = [name for name in names.values() for _ in self.models]
         cells: dict[int, Cell] = {}
-        workers = Workers(self.workers or self._default_workers(), executor)
+        workers = Workers(self.workers or workers_for(self.device), executor)
         for done in run_all(functools.partial(train_cell, plan), pairs, workers):
             lost = Cell(
                 done.task[0], done.task[1], error=None if done.error is None else why_lost(done.error)
@@ -109,40 +112,49 @@ class Comparison:
             cache_dir=None if self.cache_dir is None else Path(self.cache_dir).resolve(),
         )
 
-    def _default_workers(self) -> int:
-        if resolve_device(self.device) != "cpu":
-            return 1
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
 
 def train_cell(plan: Comparison, pair: tuple[str, str]) -> Cell:
     """One cell: trained, resumed or read from its run directory; an error becomes the cell's own."""
     model, dataset = pair
-    target = Path(plan.run_dir) / Path(dataset).name / model
+    source = Source(plan.root, plan.cache_dir)
+    prepare = functools.partial(
+        prepare_run,
+        dataset,
+        model,
+        source=source,
+        split=plan.split,
+        num_splits=plan.num_splits,
+        seed=plan.seed,
+        device=plan.device,
+        overrides=plan.overrides,
+    )
+    folder = RunFolder(Path(plan.run_dir) / Path(dataset).name / model)
+    return train_run(prepare, folder, source, Cell(model, dataset))
+
+
+def train_run(prepare: Prepare, folder: RunFolder, source: Source, unknown: Cell) -> Cell:
+    """Trains what is missing of one run directory.
+
+    Args:
+        prepare: gives data and settings.
+        folder: the run directory; a finished one is read, an unfinished one resumed.
+        source: where caches are.
+        unknown: names the cell where it fails.
+    """
     try:
-        data, config = prepare_run(
-            dataset,
-            model,
-            source=Source(plan.root, plan.cache_dir),
-            split=plan.split,
-            num_splits=plan.num_splits,
-            seed=plan.seed,
-            device=plan.device,
-            overrides=plan.overrides,
-        )
-        folder = RunFolder(target)
+        data, config = prepare()
         known = folder.exists
-        trained = not known or len(folder.results()) < plan.num_splits
+        trained = not known or len(folder.results()) < config.num_splits
         with peak_memory(config.device) as peak:
-            cache = DiskCache(plan.cache_dir or default_cache_dir())
-            run(config, data, target, resume=known, environment=Environment(cache))
+            cache = DiskCache(source.cache_dir or default_cache_dir())
+            run(config, data, folder.path, resume=known, environment=Environment(cache))
         if trained:
             folder.write_peak_bytes(peak.bytes)
         return read_cell(folder)
     except Exception as error:
         sentence = (str(error).strip().splitlines() or [""])[0]
         name = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-        return Cell(model, dataset, error=f"{name}{sentence}", run_dir=str(target))
+        return replace(unknown, error=f"{name}{sentence}", run_dir=str(folder.path))
 
 
 def read_cell(folder: RunFolder) -> Cell:

@@ -12,6 +12,7 @@ in a run directory, so it may be started again: one whose worker was killed is, 
 import importlib
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
@@ -21,6 +22,7 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
+from ansgt.device import resolve_device
 from ansgt.errors import InputError, reason
 from ansgt.runs.record import versions
 
@@ -48,6 +50,13 @@ class Workers:
     def __post_init__(self) -> None:
         if self.number < 1:
             raise InputError(f"workers must be at least 1, not {self.number}.")
+
+
+def workers_for(device: str) -> int:
+    """How many small runs a machine trains at a time: one per CPU core, or one on CUDA."""
+    if resolve_device(device) != "cpu":
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -104,10 +113,16 @@ def _in_processes(
 
 @contextmanager
 def _pool(number: int) -> Iterator[Executor]:
+    """Processes of this machine; an interrupt ends them at once: their runs have checkpoints."""
     context = multiprocessing.get_context("spawn")  # a forked torch may hang in its thread pool
-    pool = ProcessPoolExecutor(number, mp_context=context, initializer=one_thread)
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(number, mp_context=context, initializer=_begin)
     try:
         yield pool
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -138,8 +153,9 @@ def _done(number: int, task: Task, work: Callable[[], Result]) -> Done[Task, Res
         return Done(number, task, error=error)
 
 
-def one_thread() -> None:
+def _begin() -> None:
     """Workers share the cores between them: threads of one would only wait for those of another."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent decides
     torch.set_num_threads(1)
     if "numba" not in sys.modules:  # it reads the variable once
         os.environ["NUMBA_NUM_THREADS"] = "1"

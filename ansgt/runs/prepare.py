@@ -49,7 +49,7 @@ class Request:
 
 
 def prepare_run(
-    dataset: str,
+    dataset: str | Dataset,
     model: str | type = "ansgt",
     *,
     source: Source = Source(),
@@ -60,14 +60,14 @@ def prepare_run(
     """Loads a data set and resolves every setting.
 
     Args:
-        dataset: a name, or a path to a graph file.
+        dataset: a name, a path to a graph file, or what `load` returned.
         model: name of the model, or a class of one's own.
         source: where raw files are.
         config: a settings file in place of the shipped one.
         overrides: single settings.
         request: `split` (by default the data set's own), `num_splits`, `seed` and `device`, as for `Request`.
     """
-    data = source.load(dataset)
+    data = dataset if isinstance(dataset, Dataset) else source.load(dataset)
     if data.graph.num_classes < 2:
         raise InputError(
             f"Field 'y' of '{data.name}' has {data.graph.num_classes} class(es); classification needs at least 2."

@@ -1,0 +1,84 @@
+"""Sweeps: what commas mean, which runs there are, and that every one is the run that its settings give."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ansgt.cli import build_app
+from ansgt.errors import InputError
+from ansgt.runs.prepare import train
+from ansgt.runs.sweep import Point, Sweep, parse_seeds, swept
+
+QUICK = ["--model", "mlp", "--device", "cpu", "-o", "epochs=5", "--workers", "1"]
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(build_app(["train"]), ["train", "newman", *QUICK, *arguments])
+
+
+def test_runs_are_those_of_single_trainings(tmp_path: Path) -> None:
+    arguments = ["-o", "lr=1e-3,0.1", "--seeds", "1,2", "--run-dir", str(tmp_path / "sweep")]
+    done = invoke(*arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [(run["settings"]["lr"], run["seed"]) for run in result["runs"]] == [
+        (0.001, 1), (0.001, 2), (0.1, 1), (0.1, 2)
+    ]  # fmt: skip
+    single = train(
+        "newman", "mlp", run_dir=tmp_path / "one", device="cpu", seed=2, overrides={"epochs": 5, "lr": 0.1}
+    )
+    assert result["runs"][3]["per_split"] == single["test_accuracy"]["per_split"]
+    means = [row["val_accuracy"]["mean"] for row in result["settings"]]
+    assert result["best"] == result["settings"][means.index(max(means))]
+    assert means[1] == pytest.approx((result["runs"][2]["val_mean"] + result["runs"][3]["val_mean"]) / 2)
+    stored = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+    assert stored["runs"] == result["runs"]
+    assert "holds a run; use --resume" in invoke(*arguments).stderr
+    record = tmp_path / "sweep" / "lr=0.1,seed=2" / "split-0" / "result.json"
+    before = record.stat().st_mtime_ns
+    (tmp_path / "sweep" / "lr=0.1,seed=1" / "split-0" / "result.json").unlink()
+    again = invoke(*arguments, "--resume")
+    assert again.exit_code == 0, again.stderr
+    assert "best on validation: lr=" in again.stdout
+    assert record.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-o", "lr=0.1,"], "empty value between its commas"),
+        (["-o", "lr=0.1,1e-1"], "has a value twice"),
+        (["-o", "lr=0.1,fast"], "Setting optim.lr must be a number, not 'fast'"),
+        (["-o", "rate=1,2"], "Unknown setting 'rate'"),
+        (["--seeds", "a"], "--seeds takes whole numbers"),
+        (["--seeds", "1,1"], "names a seed twice"),
+        (["--seeds", "0-5000"], "more than 1000"),
+        (["--seeds", "0-999", "-o", "lr=1,2"], "has 2000 runs"),
+        (["--seeds", "1", "--tensorboard"], "--tensorboard is for a single run"),
+        ([], "--workers and --cluster are for several runs"),
+    ],
+)
+def test_refusals(arguments: list[str], words: str, tmp_path: Path) -> None:
+    done = invoke(*arguments, "--run-dir", str(tmp_path))
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.split())
+    assert not any(tmp_path.iterdir())
+
+
+def test_commas_inside_of_brackets_and_quotes_separate_nothing() -> None:
+    assert swept(["heuristics=[1-hop, knn],[ppr]"]) == ({}, {"heuristics": [["1-hop", "knn"], ["ppr"]]})
+    assert swept(["a='x,y'"]) == ({"a": "x,y"}, {})
+    assert parse_seeds("3, 5-6") == [3, 5, 6]
+    with pytest.raises(InputError, match="whole numbers"):
+        parse_seeds("")
+
+
+def test_names_of_run_directories() -> None:
+    assert Point({"lr": 0.1}, 3).name == "lr=0.1,seed=3"
+    odd = Point({"heuristics": ["a/b", "c"]}, 0).name
+    assert "/" not in odd
+    assert odd != Point({"heuristics": ["a:b", "c"]}, 0).name
+    assert len(Sweep("newman", "mlp", {"lr": [1, 2]}, [0, 1, 2], Path("x")).points) == 6
