@@ -7,6 +7,7 @@ import importlib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -66,6 +67,10 @@ class TrainedModel(ABC):
     def heuristic_probabilities(self) -> dict[str, float]:
         """p_k by heuristic; {} for a model without heuristics."""
         return {}
+
+    def super_nodes(self) -> np.ndarray | None:
+        """The super-node of every node [n], int64; None for a model without a coarse graph."""
+        return None
 
     def attentions(self, nodes: Tensor) -> "list[list[Attention]]":
         """What the sequences of each of `nodes` attended to, one entry per model; none without sampled sequences."""

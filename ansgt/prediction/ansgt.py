@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -164,6 +165,10 @@ class TrainedANSGT(TrainedModel):
     def heuristic_probabilities(self) -> dict[str, float]:
         names = heuristic_names(self.pipeline.heuristics)
         return dict(zip(names, self.p.tolist(), strict=True))
+
+    def super_nodes(self) -> np.ndarray | None:
+        coarse = self.pipeline.coarse
+        return None if coarse is None else coarse.assignment
 
     def attentions(self, nodes: Tensor) -> list[list[Attention]]:
         return [[one] for one in attentions_of(self.model, self.pipeline, self.p, nodes)]

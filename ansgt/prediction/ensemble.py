@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,6 +52,10 @@ class Ensemble(TrainedModel):
         """The mean over the models."""
         each = [model.heuristic_probabilities() for model in self.models]
         return {name: fmean(one[name] for one in each) for name in each[0]}
+
+    def super_nodes(self) -> np.ndarray | None:
+        """Of the first model: the coarse graph depends on the graph and the seed of building alone."""
+        return self.models[0].super_nodes()
 
     def attentions(self, nodes: Tensor) -> "list[list[Attention]]":
         each = [model.attentions(nodes) for model in self.models]

@@ -192,14 +192,21 @@ class SplitFolder:
 
     def check_split(self, split: Split) -> None:
         """Raises `InputError` where the nodes that were trained on are not those of `split`."""
-        path = self._needed("split.npz")
-        arrays = _read_arrays(path, ("train", "val", "test"))
+        arrays, path = self.parts(), self.path / "split.npz"
         parts = {part: getattr(split, part).numpy() for part in ("train", "val", "test")}
         same = all(np.array_equal(arrays[part], nodes) for part, nodes in parts.items())
         if not same or self.result().get("split_hash") != split.hash:
             raise InputError(
                 f"The split in {path} is not the one that the data and the settings of this run give."
             )
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """Indices of the nodes of each part: train, val, test."""
+        path = self._needed("split.npz")
+        arrays = _read_arrays(path, ("train", "val", "test"))
+        if any(nodes.ndim != 1 or nodes.dtype.kind not in "iu" for nodes in arrays.values()):
+            raise damaged(path)
+        return arrays
 
     def write_split(self, split: Split) -> None:
         parts = {"train": split.train.numpy(), "val": split.val.numpy(), "test": split.test.numpy()}
