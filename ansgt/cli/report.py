@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ansgt.cli.common import JsonFlag, say, verb
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
 
 
 def register(app: typer.Typer) -> None:
@@ -17,10 +17,18 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", help="The page (default: RUN/report.html).")
     ] = None,
+    explained: Annotated[
+        int, typer.Option(min=0, help="Nodes whose attention is computed for the page, over all runs.")
+    ] = 2000,
+    root: RootOption = "data",  # type: ignore[assignment]
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
+    cache_dir: CacheOption = None,
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
-    """Write one self-contained HTML page with plots for one or more runs."""
-    from ansgt.report.html import complete_histories, plot_weights, write_report
+    """Write one HTML page that needs no network: runs side by side, and an explorer of their nodes."""
+    from ansgt.report.figures import complete_histories, plot_weights
+    from ansgt.report.page import write_report
+    from ansgt.report.side_by_side import Options
     from ansgt.runs.folder import open_run
 
     runs = [open_run(path) for path in run_dirs]
@@ -33,7 +41,7 @@ def report(
             plot_weights(histories, picture, title)
             pictures.append(str(picture))
     target = output or runs[0].default_report
-    write_report(runs, target)
+    write_report(runs, target, Options(root, device, cache_dir, explained))
     return {"runs": [str(path) for path in run_dirs], "output": str(target), "pictures": pictures}
 
 

@@ -52,7 +52,7 @@ def explorer_data(groups: Sequence[Sequence[RunOnPage]], options: Options) -> di
 def _graph(run: RunOnPage, graph: Graph | None) -> tuple[np.ndarray, dict[str, Any]]:
     """Which nodes are shown, and their columns."""
     label = run.splits[0].predictions["label"]
-    facts = {"classes": run.class_names, "numNodes": len(label)}
+    facts = {"title": str(run.info["dataset"]), "classes": run.class_names, "numNodes": len(label)}
     if graph is None:
         nodes = np.arange(min(len(label), MOST_NODES))
         return nodes, {

@@ -118,9 +118,9 @@ def _unit(position: np.ndarray) -> np.ndarray:
     """Into the unit square, one scale for both axes; what lies far out is drawn in."""
     away = position - np.median(position, axis=0)
     distance = np.linalg.norm(away, axis=1)
-    middle = max(2 * float(np.median(distance)), 1e-12)
-    nearer = middle * np.log1p(distance / middle)
-    nearer = np.minimum(nearer, 1.15 * np.quantile(nearer, 0.98))
+    edge = max(float(np.quantile(distance, 0.9)), 1e-12)
+    nearer = np.where(distance > edge, edge * (1 + 0.3 * np.log(np.maximum(distance / edge, 1))), distance)
+    nearer = np.minimum(nearer, 1.5 * edge)
     away *= (nearer / np.maximum(distance, 1e-12))[:, None]
     low, high = away.min(axis=0), away.max(axis=0)
     unit: np.ndarray = (away - (low + high) / 2) / max(float((high - low).max()), 1e-12) + 0.5

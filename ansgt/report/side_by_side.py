@@ -34,7 +34,7 @@ class Options:
     root: Path | str = "data"
     device: str = "auto"
     cache_dir: Path | str | None = None
-    explained: int = 5000
+    explained: int = 2000
 
 
 @dataclass(frozen=True, eq=False)

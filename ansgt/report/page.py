@@ -1,0 +1,67 @@
+"""The page of `ansgt report`: one HTML file that needs no network, no server and no other file.
+
+A jinja2 template escapes every value. Names and numbers that the page's script reads travel as JSON in a block that no
+browser runs. The content security policy lets a browser load nothing, and run and apply only what is inside, by its hash.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ansgt.plotting import printable
+from ansgt.report.content import gather
+from ansgt.report.side_by_side import Options
+from ansgt.runs.folder import RunFolder
+from ansgt.storage import write_text
+
+LIBRARIES = ("vendor/graphology.umd.min.js", "vendor/sigma.min.js")
+SCRIPT, STYLE = "templates/report.js", "templates/report.css"
+
+
+def write_report(runs: Sequence[RunFolder], path: Path | str, options: Options = Options()) -> None:
+    """Writes the page; what it says comes from the runs' records, the explorer from their graphs."""
+    content = gather(runs, options)
+    scripts = [_text(SCRIPT)]
+    if content.has_explorer:  # 260 kB
+        scripts = [*map(_text, LIBRARIES), *scripts]
+    style = _text(STYLE)
+    environment = Environment(
+        loader=PackageLoader("ansgt.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html").render(
+        page=content,
+        policy=_policy(scripts, style),
+        style=Markup(style),  # ours, as the scripts are: nothing of a run is in them
+        scripts=[Markup(script) for script in scripts],
+    )
+    write_text(path, printable(page) + "\n")
+
+
+def _text(name: str) -> str:
+    """A file of this package, as a browser will see it: line ends count in a hash."""
+    return files("ansgt.report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _policy(scripts: Sequence[str], style: str) -> str:
+    """Nothing is loaded; what runs and what is applied is inside, and has these hashes."""
+    parts = {
+        "default-src": "'none'",
+        "script-src": " ".join(map(_digest, scripts)),
+        "style-src": _digest(style),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in parts.items())
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
