@@ -1,4 +1,4 @@
-"""Line charts and intervals as geometry that a template draws as SVG: text stays text, colours stay classes of a style sheet."""
+"""Line charts and intervals as geometry that a template draws as SVG; text stays text, colours stay classes."""
 
 import math
 from collections.abc import Sequence

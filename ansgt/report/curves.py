@@ -70,7 +70,9 @@ def heuristic_css(name: str, number: int) -> str:
     return f"h{list(COLORS).index(name)}" if name in COLORS else f"h{4 + number % 4}"
 
 
-def calibration_chart(runs: list[RunOnPage], diagnoses: Sequence[Diagnosis | None], part: str) -> Chart | None:
+def calibration_chart(
+    runs: list[RunOnPage], diagnoses: Sequence[Diagnosis | None], part: str
+) -> Chart | None:
     """Accuracy over confidence, a dot per bin, its area by the nodes in it."""
     lines, marks = [Line(np.array([[0.0, 0.0], [1.0, 1.0]]), "grey", kind="dashed")], []
     for run, found in zip(runs, diagnoses, strict=True):

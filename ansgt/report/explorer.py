@@ -32,7 +32,7 @@ UNKNOWN = -1
 def explorer_data(groups: Sequence[Sequence[RunOnPage]], options: Options) -> dict[str, Any]:
     """A JSON object: a graph per data set, a view per run and split.
 
-    ``graphs``: shown nodes in columns (``ids``, ``label``, and where the data are at hand ``x``, ``y``, ``degree``,
+    ``graphs``: shown nodes in columns (``ids``, ``label``, ``names``, with the data also ``x``, ``y``, ``degree``,
     ``edges``); ``views``: predictions of these nodes (``proba``, per mille, row by row), their ``part``, the worst errors,
     and what nodes attended to. All text is data, never markup.
     """
@@ -57,6 +57,7 @@ def _graph(run: RunOnPage, graph: Graph | None) -> tuple[np.ndarray, dict[str, A
         nodes = np.arange(min(len(label), MOST_NODES))
         return nodes, {
             **facts,
+            **_names(run, nodes),
             "ids": nodes.tolist(),
             "label": label[nodes].tolist(),
             "missing": str(run.opened),
@@ -65,6 +66,7 @@ def _graph(run: RunOnPage, graph: Graph | None) -> tuple[np.ndarray, dict[str, A
     x, y = (drawing.position.T * PIXELS).round().astype(np.int64)
     return drawing.nodes, {
         **facts,
+        **_names(run, drawing.nodes),
         "ids": drawing.nodes.tolist(),
         "label": label[drawing.nodes].tolist(),
         "x": x.tolist(),
@@ -73,6 +75,11 @@ def _graph(run: RunOnPage, graph: Graph | None) -> tuple[np.ndarray, dict[str, A
         "edges": drawing.edges.ravel().tolist(),
         "numEdges": graph.num_edges,
     }
+
+
+def _names(run: RunOnPage, nodes: np.ndarray) -> dict[str, Any]:
+    names = run.node_names(nodes)
+    return {} if names is None else {"names": names}
 
 
 def _chosen(runs: Sequence[RunOnPage], num_nodes: int) -> list[tuple[RunOnPage, Finished]]:

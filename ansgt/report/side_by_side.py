@@ -94,9 +94,15 @@ class RunOnPage:
 
     @cached_property
     def class_names(self) -> list[str]:
-        """As the graph has them; numbers where it is not at hand."""
+        """Their numbers where they have no names."""
         number = self.splits[0].predictions["probabilities"].shape[1]
-        return [str(c) for c in range(number)]
+        names = self.folder.labelling().classes
+        return [str(c) for c in (range(number) if names is None else names.values)]
+
+    def node_names(self, nodes: np.ndarray) -> list[str] | None:
+        """None where they have none."""
+        names = self.folder.labelling().nodes
+        return None if names is None else [str(names[node]) for node in nodes.tolist()]
 
     @property
     def has_test(self) -> bool:

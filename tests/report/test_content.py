@@ -49,7 +49,9 @@ def test_confusions_count_every_scored_node(content: Content, tiny_run: Path) ->
     for classes in group.classes:
         assert sum(cell.count for row in classes.confusion for cell in row) == scored
         assert [int(row[1]) for row in classes.rows] == [sum(c.count for c in r) for r in classes.confusion]
-        assert [cell.right for row in classes.confusion for cell in row] == np.eye(4).astype(bool).ravel().tolist()
+        assert [cell.right for row in classes.confusion for cell in row] == np.eye(4).astype(
+            bool
+        ).ravel().tolist()
 
 
 def test_charts_show_every_model_and_the_kept_epoch(content: Content, tiny_run: Path) -> None:

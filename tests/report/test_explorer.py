@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ansgt
 from ansgt.report.explorer import TOP, explorer_data
 from ansgt.report.side_by_side import Options, RunOnPage, read_runs
 from ansgt.runs.folder import RunFolder
@@ -77,3 +78,14 @@ def test_without_the_graph_there_is_a_sentence_in_its_place(run: RunOnPage) -> N
     assert data["graphs"][0]["missing"] == "The files are not there."
     assert "x" not in data["graphs"][0]
     assert "attention" not in data["views"][0]
+
+
+def test_names_come_along(tmp_path: Path) -> None:
+    data = ansgt.load_dataset("newman")
+    data.node_names = [f"actor {node}" for node in range(128)]
+    data.class_names = ["red", "green", "blue", "<b>"]
+    ansgt.NodeClassifier("gcn", epochs=2).fit(data).save(tmp_path / "model")
+    ((run,),) = read_runs([RunFolder(tmp_path / "model")], Options(device="cpu"))
+    (graph,) = explorer_data([[run]], Options(explained=0))["graphs"]
+    assert graph["names"][5] == "actor 5"
+    assert graph["classes"] == ["red", "green", "blue", "<b>"]

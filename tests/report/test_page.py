@@ -90,7 +90,9 @@ class Browser:
     def drag(self, x: float, y: float, by: float) -> None:
         self.devtools("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button="left", clickCount=1)
         for step in range(1, 6):
-            self.devtools("Input.dispatchMouseEvent", type="mouseMoved", x=x + by * step / 5, y=y, button="left")
+            self.devtools(
+                "Input.dispatchMouseEvent", type="mouseMoved", x=x + by * step / 5, y=y, button="left"
+            )
         self.devtools("Input.dispatchMouseEvent", type="mouseReleased", x=x + by, y=y, button="left")
 
     def complaints(self) -> list[str]:
@@ -162,7 +164,9 @@ def test_dragging_moves_the_camera_and_colours_follow_the_choice(browser: Browse
     before = browser.run("return ansgtPage.camera().x")
     browser.drag(x, y, 60)
     browser.until(f"Math.abs(ansgtPage.camera().x - {before}) > 0.01")
-    choose = "const s = document.getElementById('color'); s.value = '{}'; s.dispatchEvent(new Event('change'));"
+    choose = (
+        "const s = document.getElementById('color'); s.value = '{}'; s.dispatchEvent(new Event('change'));"
+    )
     colors = {
         name: browser.run(
             choose.format(name) + "return [...Array(128).keys()].map((row) => ansgtPage.color(row))"
@@ -177,23 +181,27 @@ def test_dragging_moves_the_camera_and_colours_follow_the_choice(browser: Browse
 
 def test_the_table_is_searched_sorted_and_filtered(browser: Browser, page: Path) -> None:
     browser.open(page).until("window.ansgtPage")
-    column = (
-        "return [...document.querySelectorAll('#table tbody tr')].map((r) => r.cells[{}].textContent).slice(0, 40)"
-    )
+    column = "return [...document.querySelectorAll('#table tbody tr')].map((r) => r.cells[{}].textContent).slice(0, 40)"
     head = "[...document.querySelectorAll('#table th')][3].click();"
     rising = [float(text.rstrip(" %")) for text in browser.run(head + column.format(3))]
     falling = [float(text.rstrip(" %")) for text in browser.run(head + column.format(3))]
     assert rising == sorted(rising)
     assert falling == sorted(falling, reverse=True)
     assert falling[0] > rising[0]
-    search = "const s = document.getElementById('search'); s.value = '{}'; s.dispatchEvent(new Event('input'));"
+    search = (
+        "const s = document.getElementById('search'); s.value = '{}'; s.dispatchEvent(new Event('input'));"
+    )
     assert "127" in browser.run(search.format("127") + column.format(0))
-    wrong = "const w = document.getElementById('which'); w.value = 'wrong'; w.dispatchEvent(new Event('input'));"
+    wrong = (
+        "const w = document.getElementById('which'); w.value = 'wrong'; w.dispatchEvent(new Event('input'));"
+    )
     browser.run(search.format("") + wrong)
     truth, given = browser.run(column.format(1)), browser.run(column.format(2))
     assert truth
     assert all(one != other for one, other in zip(truth, given, strict=True))
-    assert browser.run("document.getElementById('next').click(); return document.getElementById('found').innerText")
+    assert browser.run(
+        "document.getElementById('next').click(); return document.getElementById('found').innerText"
+    )
 
 
 def test_another_run_is_another_view(browser: Browser, page: Path) -> None:
@@ -214,7 +222,9 @@ def test_nothing_is_wider_than_the_screen_and_text_stands_out(
 ) -> None:
     browser.open(page, width, dark=dark).until("window.ansgtPage")
     assert browser.run("return document.documentElement.scrollWidth") <= width
-    ink, ground = browser.run("const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]")
+    ink, ground = browser.run(
+        "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+    )
     assert (luminance(ink) > luminance(ground)) == dark
     low, high = sorted([luminance(ink), luminance(ground)])
     assert (high + 0.05) / (low + 0.05) > 7  # WCAG's enhanced contrast
