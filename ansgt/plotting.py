@@ -1,6 +1,6 @@
 """The frame of every picture: one style, no screen, and a file that is either whole or absent."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,3 +44,25 @@ def figure(path: Path | str, width: float = 6.4, height: float = 3.8, columns: i
         yield fig.subplots(1, columns)
         with atomic_path(path) as temporary:
             fig.savefig(temporary, dpi=150, format=Path(path).suffix.lstrip(".") or "png")
+
+
+def direct_labels(axes: Any, x: float, ends: Mapping[str, tuple[float, str]], size: float = 8.5) -> None:
+    """Names of lines beside their right ends, in their colours, moved apart where they would overlap.
+
+    Args:
+        axes: with their final limits.
+        x: where the lines end.
+        ends: name -> (y of the end, colour).
+        size: of the letters, in points.
+    """
+    low, high = axes.get_ylim()
+    points = 72 * axes.figure.get_figheight() * 0.72
+    gap = (high - low) * 1.25 * size / points
+    placed: list[float] = []
+    for name, (y, color) in sorted(ends.items(), key=lambda item: item[1][0]):
+        placed.append(max(y, placed[-1] + gap) if placed else y)
+        ends = {**ends, name: (placed[-1], color)}
+    over = max(0.0, max(placed, default=low) - high + gap / 2)
+    for name, (y, color) in ends.items():
+        style = {"color": color, "fontsize": size, "va": "center", "annotation_clip": False}
+        axes.annotate(name, (x, y - over), (3, 0), textcoords="offset points", **style)

@@ -39,6 +39,7 @@ ORDER = [
     "classifier",
     "__init__",
     "bench",
+    "reproduce",
     "cli",
     "__main__",
     "testing",

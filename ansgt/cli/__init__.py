@@ -22,6 +22,7 @@ VERBS = {
     "explain": "which nodes a node attended to, and which heuristic brought them",
     "coarsen": "coarsen a graph into super-nodes",
     "compare": "several models on several data sets, on the same splits",
+    "reproduce": "tables and figures of the paper, from stored records or trained anew",
     "report": "one self-contained HTML page for one or more runs",
     "bench": "the project's own benchmarks",
 }

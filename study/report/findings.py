@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
+from ansgt.reproduce.paper import ACCURACY, NINE
+from ansgt.reproduce.records import VARIANTS, ablation_cells, gap, read_cells
 from ansgt.runs.statistics import Cell
-from study.report.cells import VARIANTS, ablation_cells, gap, read_cells
-from study.report.paper import ACCURACY, NINE
 
 
 def findings(runs: Path, kind: str) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ansgt.reproduce.paper import ACCURACY, NINE
+from ansgt.reproduce.records import VARIANTS, ablation_cells, gap, read_cells
 from ansgt.runs.statistics import Cell, paired_difference, paired_differences
-from study.report.cells import VARIANTS, ablation_cells, gap, read_cells
 from study.report.findings import findings
-from study.report.paper import ACCURACY, NINE
 
 DAGGER = "†"
 """Marks a figure of several models a split."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ansgt.reproduce.records import read_cells
 from ansgt.runs.prepare import train
-from study.report.cells import read_cells
 from study.scripts.collect import add, of_lines, of_runs
 
 OLD_RUN = Path(__file__).parents[2] / "tests" / "fixtures" / "version-0.1.tar.gz"

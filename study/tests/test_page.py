@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from ansgt.config import upgraded
+from ansgt.reproduce.paper import ACCURACY, NINE
+from ansgt.reproduce.records import VARIANTS, read_cells
 from study.records import KINDS, PAGE, RESULTS
-from study.report.cells import VARIANTS, read_cells
 from study.report.page import results_page
-from study.report.paper import ACCURACY, NINE
 
 
 def store(folder: Path, model: str, accuracies: list[float], hashes: str = "abc") -> None:

@@ -1,0 +1,82 @@
+"""Table 5: seconds that adaptive sampling takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from ansgt.bench.measure import timed
+from ansgt.reproduce.item import Item, Shown, measured
+from ansgt.reproduce.paper import SAMPLING_SECONDS, SIX
+from ansgt.reproduce.records import Records
+from ansgt.reproduce.table_epoch_time import devices, machine_of, machine_tasks, timed_learner
+from ansgt.reproduce.tables import Entry, Table
+from ansgt.reproduce.task import Setup, Task
+from ansgt.training.adaptive import AdaptiveLearner
+
+CPU_CENTRES, REPEATS = 128, 3
+REMARK = (
+    "One update of the bandit: significance of the training centres' nodes, rewards, weights, and new "
+    "sequences for all of them; "
+    "the median of {repeats} after one that does not count. On a CPU {centres} centres are measured and multiplied. "
+    "The paper's are called per epoch and are of one V100; with T = 100 an epoch bears a hundredth of an update: the "
+    "second row."
+)
+
+
+@dataclass(frozen=True)
+class UpdateTask(Task):
+    """Seconds of an update on one data set, with the sizes of section 6.1."""
+
+    dataset: str
+
+    def asked(self, setup: Setup) -> dict[str, Any]:
+        return {"dataset": self.dataset, "device": setup.device}
+
+    def measure(self, setup: Setup, work: Path) -> dict[str, Any]:
+        learner, facts = timed_learner(setup, "ansgt", self.dataset, CPU_CENTRES)
+        assert isinstance(learner, AdaptiveLearner)
+
+        def update() -> None:
+            learner._update(0)
+            learner._resample()
+
+        update()
+        whole = facts["num_train"] / facts["num_measured"]
+        seconds = whole * median(timed(update, setup.device)[0] for _ in range(REPEATS))
+        values = {"update_s": seconds, "per_epoch_s": seconds / learner.settings.update_period}
+        return {**facts, "values": values, "repeats": REPEATS, "threads": torch.get_num_threads()}
+
+
+class TableSamplingTime(Item):
+    name = "table-sampling-time"
+    place = "Table 5"
+    title = "Seconds of adaptive node sampling."
+    has_presets = False
+    alone = True
+
+    def tasks(self, setup: Setup) -> Sequence[UpdateTask]:
+        datasets = ("cora",) if setup.quick else SIX
+        return [
+            UpdateTask(machine_tasks(self, setup, name), 120.0 if name == "pubmed" else 25.0, name)
+            for name in datasets
+        ]
+
+    def show(self, records: Records, setup: Setup) -> Shown:
+        tables = [self._table(records, replace(setup, device=kind)) for kind in devices(self, records, setup)]
+        return Shown(tables, [REMARK.format(repeats=REPEATS, centres=CPU_CENTRES)])
+
+    def _table(self, records: Records, setup: Setup) -> Table:
+        tasks = self.tasks(setup)
+        rows: list[list[Entry]] = [
+            [
+                "per update",
+                *(measured(records, task, "update_s", SAMPLING_SECONDS[task.dataset]) for task in tasks),
+            ],
+            ["per epoch, T = 100", *(measured(records, task, "per_epoch_s") for task in tasks)],
+        ]
+        title = f"{self.title} On {machine_of(records, tasks, setup)}."
+        return Table(title, ["", *(task.dataset for task in tasks)], rows, "s", 3)
