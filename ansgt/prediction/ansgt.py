@@ -20,7 +20,7 @@ from ansgt.prediction import TrainedModel
 from ansgt.prediction.explanation import Attention, attentions_of
 from ansgt.prediction.inference import Execution, FreshInference
 from ansgt.sequences import SequenceBuilder, SequenceSettings
-from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Rate, fitted
+from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Rate, Size, fitted
 from ansgt.storage import DiskCache
 
 PORTION = 16_384
@@ -63,6 +63,9 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
     """T, epochs between two updates of the bandit."""
     redraw_every: Count | None = None
     """Epochs between two redraws of the training sequences with unchanged weights; None: only at updates."""
+    pilot_epochs: Size = 0
+    """Epochs that are trained first, with an update of the bandit after each, and then forgotten but for the bandit: the
+    probabilities have moved before the model that is kept sees its first sequence. Adaptive sampling only."""
     average_epochs: NonNegative = 0.0
     """Time constant of the running mean of the weights that predicts in their place; 0: the weights themselves."""
     captured: bool | None = None

@@ -91,6 +91,7 @@ def joined_record(graph: Graph, split: Split, folders: Sequence[SplitFolder]) ->
         "models": [{key: r[key] for key in OWN} for r in results],
         "seconds": sum(r["seconds"] for r in results),
         **{name: results[0][name] for name in SHARED if name in results[0]},
+        **_joint_standing(results),
     }
     return Record(
         probabilities,
@@ -99,6 +100,22 @@ def joined_record(graph: Graph, split: Split, folders: Sequence[SplitFolder]) ->
         metrics=_numbered([folder.metrics() for folder in folders]),
         history=_numbered([folder.history() for folder in folders]),
     )
+
+
+def _joint_standing(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What is true of the bandits of all models."""
+    each = [result["bandit"] for result in results if "bandit" in result]
+    if not each:
+        return {}
+    joint = {name: all(one[name] for one in each) for name in ("acted", "settled")}
+    return {"bandit": {"updates": min(one["updates"] for one in each), **joint}}
+
+
+def bandit_summary(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """In how many splits the bandit had acted by the kept epoch, and settled; {} where no bandit was at work."""
+    each = [result["bandit"] for result in results if "bandit" in result]
+    counts = {name: sum(one[name] for one in each) for name in ("acted", "settled")}
+    return {"bandit": {**counts, "of": len(each)}} if each else {}
 
 
 def _numbered(parts: Sequence[Rows]) -> Rows:
@@ -148,6 +165,7 @@ def summarize_run(folder: RunFolder, seconds: float) -> dict[str, Any]:
         "train_seconds": float(sum(r["seconds"] for r in results)),
         "seconds": seconds,
         "run_dir": str(folder.path),
+        **bandit_summary(results),
     }
 
 

@@ -283,6 +283,7 @@ def _record(job: Job, state: _State, started: float) -> Record:
         "val_loss": selection.val_loss,
         "learned": trained.heuristic_probabilities(),
         "seconds": seconds,
+        **state.learner.standing(selection.best_epoch),
         **job.choices.facts(),
     }
     return Record(probabilities, selection.best_weights, facts, state.rows, state.learner.history())

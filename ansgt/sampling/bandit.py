@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -124,6 +124,33 @@ class PaperRule:
         """What is added to the log-weights [K], float64."""
         rate = math.sqrt(math.log(self.num_sampled / self.delta) / (len(rewards) * self.update_period))
         return (p_min / 2) * (rewards + 1 / probabilities) * rate
+
+
+SETTLED = 0.05
+"""Change of the probabilities by an update, in total variation, below which they count as settled."""
+
+
+def standing(history: Sequence[Mapping[str, Any]], kept: int) -> dict[str, Any]:
+    """How far the bandit had come when the kept epoch was trained.
+
+    Args:
+        history: one row per update, with `epoch`, after which it was made, and `probabilities`.
+        kept: the epoch whose weights are kept.
+
+    Returns:
+        `updates` before that epoch was trained; `acted`: whether there was one (else "adaptive" is the mixture that
+        training began with); `settled`: whether the last of them moved the probabilities by less than `SETTLED`.
+
+    >>> standing([{"epoch": 4, "probabilities": [0.8, 0.2]}], kept=3)
+    {'updates': 0, 'acted': False, 'settled': False}
+    """
+    seen = [row["probabilities"] for row in history if row["epoch"] < kept]
+    moved = [
+        sum(abs(a - b) for a, b in zip(*pair, strict=True)) / 2
+        for pair in zip(seen[-2:], seen[-1:], strict=False)
+    ]
+    settled = len(seen) > 1 and moved[0] < SETTLED
+    return {"updates": len(seen), "acted": bool(seen), "settled": settled}
 
 
 Rule: TypeAlias = StepRule | PaperRule

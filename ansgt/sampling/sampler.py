@@ -141,6 +141,8 @@ class NodeSampler:
             position, tau = race(psi, self.mixture.candidates[rows], keys, self.num_sampled)
             return position, (position >= 0).to(torch.int64), tau
         merge = self.mode == "distinct"
-        draws = draw_with_replacement(psi, self.mixture.lengths[rows], keys, self.num_sampled, merge)
+        # heuristics of probability 0 may be all that propose something to a centre: then nothing is drawn
+        lengths = self.mixture.lengths[rows] * (psi.sum(dim=1) > 0)
+        draws = draw_with_replacement(psi, lengths, keys, self.num_sampled, merge)
         tau = torch.full(keys.shape, torch.inf, dtype=torch.float64, device=nodes.device)
         return draws.position, draws.count, tau

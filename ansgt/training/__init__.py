@@ -45,6 +45,9 @@ class Learner(Protocol):
     def history(self) -> list[dict[str, Any]]:
         """What else the record should keep, one row per event (the bandit's updates); [] when there is nothing."""
 
+    def standing(self, kept: int) -> dict[str, Any]:
+        """Further fields of the result that say how things stood when epoch `kept` was trained; {} when there are none."""
+
 
 def build_learner(config: RunConfig, graph: Graph, split: Split, seed: int, cache: DiskCache) -> Learner:
     """The learner of one split, freshly initialised from the global generators.

@@ -16,6 +16,7 @@ from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.ansgt import AdaptiveSettings, TrainedANSGT
 from ansgt.prediction.inference import Significance
 from ansgt.sampling import Exp4P, reward
+from ansgt.sampling.bandit import standing as bandit_standing
 from ansgt.storage import DiskCache
 from ansgt.training import State
 from ansgt.training.optim import WeightAverage, scheduled_adamw
@@ -54,6 +55,8 @@ class AdaptiveLearner:
 
     def train_epoch(self, epoch: int) -> float:
         """One turn of Algorithm 1's loop (lines 4-11)."""
+        if epoch == 0 and self.settings.pilot_epochs and self.settings.sampling == "adaptive":
+            self._pilot()
         loss = train_epoch(self.step, self.train_nodes, self.batch_size)
         redraw = self.settings.redraw_every
         if (epoch + 1) % self.settings.update_period == 0:
@@ -63,6 +66,16 @@ class AdaptiveLearner:
         elif redraw is not None and (epoch + 1) % redraw == 0:
             self._resample()
         return float(loss)
+
+    def _pilot(self) -> None:
+        """`pilot_epochs` epochs, each followed by an update (rows of negative epochs); then all but the bandit is as it was."""
+        pilot = self.settings.pilot_epochs
+        forget = self.step.snapshot()
+        for epoch in range(-pilot, 0):
+            train_epoch(self.step, self.train_nodes, self.batch_size)
+            self._update(epoch)
+            self._resample()
+        forget()
 
     def _update(self, epoch: int) -> None:
         """Significance of the training centres' nodes -> reward -> weights (lines 6, 9, 10); labels play no part."""
@@ -125,6 +138,10 @@ class AdaptiveLearner:
 
     def history(self) -> list[dict[str, Any]]:
         return self.rows
+
+    def standing(self, kept: int) -> dict[str, Any]:
+        adaptive = self.settings.sampling == "adaptive"
+        return {"bandit": bandit_standing(self.rows, kept)} if adaptive else {}
 
 
 def _initial(settings: AdaptiveSettings, bandit: Exp4P) -> Tensor:

@@ -65,6 +65,9 @@ class FullBatchLearner:
     def history(self) -> list[dict[str, Any]]:
         return []
 
+    def standing(self, kept: int) -> dict[str, Any]:
+        return {}
+
 
 def _optimizer(config: RunConfig, model: NodeModel) -> torch.optim.Optimizer:
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optim.name]

@@ -75,3 +75,6 @@ class GophormerLearner:
 
     def history(self) -> list[dict[str, Any]]:
         return []
+
+    def standing(self, kept: int) -> dict[str, Any]:
+        return {}

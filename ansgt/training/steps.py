@@ -141,6 +141,9 @@ class CapturedStep:
     def mean_loss(self) -> Tensor:
         return self.step.mean_loss()
 
+    def snapshot(self) -> Restore:
+        return self.step.snapshot()
+
     @property
     def model(self) -> ANSGT:
         return self.step.model

@@ -12,7 +12,7 @@ from cases import P, random_mixture
 from ansgt.errors import InputError
 from ansgt.heuristics import KNN, OneHop
 from ansgt.sampling import Exp4P, Mixture, NodeSampler, PaperRule, StepRule, reward
-from ansgt.sampling.bandit import RULES, Rule, _divisor
+from ansgt.sampling.bandit import RULES, Rule, _divisor, standing
 from ansgt.sampling.sampler import MODES, SampledNodes
 from ansgt.testing import random_graph
 
@@ -287,3 +287,13 @@ def test_bad_input_of_a_reward() -> None:
         reward(sampled, torch.ones(3))
     with pytest.raises(InputError, match="Unknown reward estimator 'ips'"):
         reward(sampled, torch.ones(1, 1, 5), "ips")
+
+
+def test_standing_counts_what_the_kept_epoch_was_trained_on() -> None:
+    shares = [0.5, 0.8, 0.84, 0.3]
+    rows = [{"epoch": 5 * k + 4, "probabilities": [p, 1 - p]} for k, p in enumerate(shares)]
+    assert standing(rows, kept=4) == {"updates": 0, "acted": False, "settled": False}
+    assert standing(rows, kept=5) == {"updates": 1, "acted": True, "settled": False}
+    assert standing(rows, kept=10) == {"updates": 2, "acted": True, "settled": False}
+    assert standing(rows, kept=15) == {"updates": 3, "acted": True, "settled": True}
+    assert not standing(rows, kept=99)["settled"]

@@ -181,3 +181,37 @@ def test_a_batch_is_no_larger_than_the_training_part() -> None:
     graph, split = newman()
     whole = train(learner(f"batch_size={len(split.train)}", graph=graph, split=split), 0, 3)
     assert train(learner("batch_size=100000", graph=graph, split=split), 0, 3) == whole
+
+
+def test_a_pilot_leaves_nothing_but_the_bandit() -> None:
+    """Weights, moments and learning rate begin as without it; the probabilities have moved before the first epoch."""
+    plain, piloted = learner("bandit_step=20.0"), learner("bandit_step=20.0", "pilot_epochs=3")
+    seed_epoch(0, 0, 0)
+    piloted._pilot()
+    first = {name: value for name, value in plain.trained.weights().items() if name != "p"}
+    assert all(torch.equal(value, piloted.trained.weights()[name]) for name, value in first.items())
+    assert int(piloted.optimizer.count) == 0
+    assert [row["epoch"] for row in piloted.history()] == [-3, -2, -1]
+    assert not torch.allclose(piloted.trained.p, plain.trained.p, atol=0.01)
+    again = learner("bandit_step=20.0", "pilot_epochs=3")
+    train(again, 0, 1)
+    assert [row["epoch"] for row in again.history()] == [-3, -2, -1]
+    assert again.standing(0)["bandit"]["updates"] == 3
+    assert plain.standing(0)["bandit"] == {"updates": 0, "acted": False, "settled": False}
+    assert learner("sampling=fixed").standing(0) == {}
+
+
+@pytest.mark.parametrize("mode", ["distinct", "with", "without"])
+def test_a_heuristic_of_probability_zero_may_be_all_that_a_centre_has(mode: str) -> None:
+    """An isolated centre has KNN and PPR alone; without them its sequence is empty, and nothing becomes NaN."""
+    graph = random_graph(60, num_features=16, num_isolated=2)
+    split = Split(torch.arange(20, 60), torch.arange(10), torch.arange(10, 20), name="given", index=0)
+    one = learner(
+        "initial=[1.0, 1.0, 0.0, 0.0]", f"mode={mode}", "sampling=adaptive", graph=graph, split=split
+    )
+    lonely = torch.from_numpy((graph.degree == 0).nonzero()[0])
+    drawn = one.trained.pipeline.draw(lonely, one.trained.p, 1).sampled
+    assert not drawn.mask.any()
+    assert all(loss == loss for loss in train(one, 0, 4))
+    assert torch.isfinite(one.trained.p).all()
+    assert torch.isfinite(one.trained.predict_proba(torch.arange(60))).all()
