@@ -23,11 +23,13 @@ class Trained:
         result: its record.
         metrics: one row per epoch.
         validation: class probabilities of the validation nodes [nodes, C], one array per scored epoch.
+        predicted: class probabilities of all nodes at the kept epoch [n, C].
     """
 
     result: dict[str, Any]
     metrics: Rows
     validation: list[np.ndarray]
+    predicted: np.ndarray
 
 
 def train_once(config: RunConfig, graph: Graph, split: Split, cache: DiskCache) -> Trained:
@@ -41,4 +43,5 @@ def train_once(config: RunConfig, graph: Graph, split: Split, cache: DiskCache) 
     with tempfile.TemporaryDirectory() as folder:
         record = SplitFolder(Path(folder))
         train_split(Job(config, graph, split, record, environment))
-        return Trained(record.result(), record.metrics(), validation)
+        predicted = record.predictions()["probabilities"]
+        return Trained(record.result(), record.metrics(), validation, predicted)
