@@ -54,7 +54,8 @@ def _refused(error: Any) -> int:
         error.show()
     else:
         command = getattr(getattr(error, "ctx", None), "command_path", "ansgt")
-        fail(f"{str(InputError(error.format_message())).rstrip('.')} (see `{command} --help`).")
+        sentence = error.format_message().rstrip(".")
+        fail(str(InputError(f"{sentence} (see `{command} --help`).")))
     return int(error.exit_code)
 
 
