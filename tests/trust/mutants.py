@@ -1,0 +1,306 @@
+"""Changes the source in small ways and counts the changes that the mirrored tests notice: `make mutants MUTANTS=100 SEED=0`.
+
+A mutant is one change that alters a result: a comparison, an operator, a constant, a condition turned round, a wrong index
+variable, a statement left out. Types, texts, errors and decorators are left alone, and so are the changes in `SAME`, which
+no result depends on. A seeded sample is drawn over the files; each mutant lives in a copy of the tree, in a forked process,
+and is killed where `tests/<stage>/test_<file>.py` fails, or else a test of the same stage. Survivors are listed; the exit
+status is 1 where fewer than `ENOUGH` were killed.
+"""
+
+import argparse
+import ast
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "TRITON_INTERPRET": "1"}
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("sampling", "heuristics", "coarsening", "training", "runs")
+FILES = ("graph.py", "features.py", "datasets/dataset.py")
+"""Besides the stages: the graph, what models see of it, the splits."""
+ENOUGH = 0.95
+MOST_SECONDS = 300.0
+
+SWAPPED: dict[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+"""Operator -> the one that takes its place."""
+NAMED = {"min": "max", "minimum": "maximum", "argmin": "argmax", "zeros": "ones", "any": "all", "floor": "ceil"}
+NAMED |= {other: one for one, other in NAMED.items()}
+SILENT = ("warn", "InputError", "BrokenRunError", "unknown_name", "njit", "field")
+"""Calls whose arguments are words, or advice for a compiler."""
+SAME: dict[str, str] = {}
+"""`file: source of a line` (a regular expression) -> why no result depends on it."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one place: `before`, at the given place of a file, becomes `after`."""
+
+    file: str
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.before} -> {self.after}"
+
+
+def mutants_of(file: str, source: str) -> list[Mutant]:
+    """All mutants of a file, in the order of their places."""
+    offsets = np.cumsum([0, *(len(line) for line in source.encode().splitlines(keepends=True))])
+    found = []
+    for node, after in _changes(ast.parse(source), []):
+        start = int(offsets[node.lineno - 1]) + node.col_offset
+        end = int(offsets[(node.end_lineno or 0) - 1]) + (node.end_col_offset or 0)
+        before = source.encode()[start:end].decode()
+        found.append(Mutant(file, node.lineno, start, end, before, after))
+    lines = source.splitlines()
+    return [one for one in found if not _is_same(file, lines[one.line - 1])]
+
+
+def _is_same(file: str, line: str) -> bool:
+    return any(re.search(place, f"{file}: {line.strip()}") for place in SAME)
+
+
+def _changes(node: ast.AST, indices: list[str]) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """Places below a node, each with what may stand there instead."""
+    if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr | ast.Assert):
+        return
+    if isinstance(node, ast.Call) and _name(node.func) in SILENT:
+        return
+    if isinstance(node, ast.FunctionDef):
+        if node.name in ("__repr__", "__str__"):
+            return
+        indices = sorted({one.slice.id for one in ast.walk(node) if _is_indexed(one)})
+    if isinstance(node, ast.expr | ast.stmt):
+        yield from ((node, after) for after in _instead(node, indices))
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_comment", "type_params"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not _is_docstring(child):
+                yield from _changes(child, indices)
+
+
+def _instead(node: ast.expr | ast.stmt, indices: list[str]) -> list[str]:
+    if isinstance(node, ast.Compare | ast.BinOp | ast.BoolOp | ast.AugAssign):
+        return _other_operator(node)
+    if isinstance(node, ast.Constant):
+        return _other_constant(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return [f"({ast.unparse(node.operand)})"]
+    if isinstance(node, ast.Attribute | ast.Name) and _name(node) in NAMED:
+        name = _name(node)
+        return [re.sub(rf"{name}$", NAMED[name], ast.unparse(node))]
+    if _is_indexed(node) and len(indices) > 1:
+        own = node.slice.id  # type: ignore[attr-defined]
+        other = indices[(indices.index(own) + 1) % len(indices)]
+        return [f"{ast.unparse(node.value)}[{other}]"]  # type: ignore[attr-defined]
+    if isinstance(node, ast.IfExp):
+        test, one, other = map(ast.unparse, (node.test, node.body, node.orelse))
+        return [f"({other} if {test} else {one})"]
+    left_out = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    stored = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript | ast.Attribute)
+    return ["pass"] if (left_out and not _is_silent(node)) or stored or isinstance(node, ast.Continue) else []
+
+
+def _other_operator(node: ast.Compare | ast.BinOp | ast.BoolOp | ast.AugAssign) -> list[str]:
+    copy = ast.parse(ast.unparse(node)).body[0]
+    changed = copy.value if isinstance(copy, ast.Expr) else copy
+    old = changed.ops[0] if isinstance(changed, ast.Compare) else changed.op  # type: ignore[attr-defined]
+    if type(old) not in SWAPPED or any(isinstance(one, ast.Constant | ast.JoinedStr) and not _is_number(one)
+                                       for one in ast.iter_child_nodes(changed)):  # fmt: skip
+        return []
+    new = SWAPPED[type(old)]()
+    if isinstance(changed, ast.Compare):
+        changed.ops[0] = new
+    else:
+        changed.op = new  # type: ignore[attr-defined]
+    text = ast.unparse(copy)
+    return [text if isinstance(node, ast.stmt) else f"({text})"]
+
+
+def _other_constant(value: object) -> list[str]:
+    if isinstance(value, bool):
+        return [str(not value)]
+    if isinstance(value, int):
+        return [str(value + 1)]
+    return [repr(2 * value if value else 1.0)] if isinstance(value, float) else []
+
+
+def _is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _is_indexed(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id[0].islower()
+
+
+def _is_silent(node: ast.Expr) -> bool:
+    return isinstance(node.value, ast.Call) and _name(node.value.func) in SILENT
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def sources() -> list[str]:
+    """The files that are mutated, by their path under `ansgt/`."""
+    found = [path for stage in STAGES for path in sorted((ROOT / "ansgt" / stage).glob("*.py"))]
+    return [*FILES, *(path.relative_to(ROOT / "ansgt").as_posix() for path in found)]
+
+
+def sample(number_of: int, seed: int, files: Sequence[str]) -> list[Mutant]:
+    """Mutants drawn from all of the files, at most one of a line."""
+    everyone = [one for file in files for one in mutants_of(file, (ROOT / "ansgt" / file).read_text())]
+    rng = np.random.default_rng(seed)
+    drawn: dict[tuple[str, int], Mutant] = {}
+    for at in rng.permutation(len(everyone)):
+        drawn.setdefault((everyone[at].file, everyone[at].line), everyone[at])
+        if len(drawn) == number_of:
+            break
+    return list(drawn.values())
+
+
+def tests_of(file: str) -> list[list[str]]:
+    """The mirrored test, then all of its stage; one list per call of pytest."""
+    path = Path(file)
+    mirrored, stage = Path("tests", path.parent, f"test_{path.name}"), Path("tests", path.parent)
+    own = [[str(mirrored)]] if (ROOT / mirrored).exists() else []
+    return own if own and str(path.parent) == "." else [*own, [str(stage)]]
+
+
+@cache
+def _importers(file: str) -> frozenset[str]:
+    """Files of compiled functions that may have this file's inside, itself among them."""
+    found, grows = {file}, True
+    while grows:
+        names = "|".join(re.escape(f"ansgt.{one.removesuffix('.py').replace('/', '.')} ") for one in found)
+        more = {one for one in sources() if re.search(rf"from ({names})", (ROOT / "ansgt" / one).read_text())}
+        grows, found = not more <= found, found | more
+    return frozenset(found)
+
+
+class Tree:
+    """A copy of the sources and tests, and of what numba has compiled, in which one file at a time is changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.compiled = folder, folder / "compiled"
+        ignored = shutil.ignore_patterns("__pycache__", "trust", "fixtures")
+        for name in ("ansgt", "configs", "tests"):
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        shutil.copy(ROOT / "pyproject.toml", folder)
+
+    def run(self, mutant: Mutant | None, tests: list[str]) -> str:
+        """How the tests end with this change: "passed", "failed" or "hung"."""
+        if mutant is None:
+            return self._forked(tests, self.compiled)
+        path = self.folder / "ansgt" / mutant.file
+        whole, facts = path.read_bytes(), path.stat()
+        own = self.folder / "compiled-now"
+        shutil.copytree(self.compiled, own)
+        if "njit" in whole.decode():
+            for importer in _importers(mutant.file):
+                for left in own.rglob(f"{Path(importer).stem}.*"):
+                    left.unlink()
+        try:
+            path.write_bytes(whole[: mutant.start] + mutant.after.encode() + whole[mutant.end :])
+            os.utime(path, (facts.st_atime, facts.st_mtime + 7))
+            return self._forked(tests, own)
+        finally:
+            path.write_bytes(whole)
+            os.utime(path, (facts.st_atime, facts.st_mtime))
+            shutil.rmtree(own)
+
+    def _forked(self, tests: list[str], compiled: Path) -> str:
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            signal.alarm(int(MOST_SECONDS))
+            _run_tests(self.folder, tests, compiled)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return {0: "passed", -signal.SIGALRM: "hung"}.get(status, "failed")
+
+
+def _run_tests(folder: Path, tests: list[str], compiled: Path) -> None:
+    """In the forked process, which ends here."""
+    import numba
+    import pytest
+
+    compiled.mkdir(exist_ok=True)
+    numba.config.CACHE_DIR = str(compiled)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    if "VERBOSE" not in os.environ:
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+    os.chdir(folder)
+    os.environ |= {"PYTHONPATH": str(folder), "ANSGT_CACHE": str(folder / "cache"), "NUMBA_CACHE_DIR": str(compiled)}
+    os.environ |= {"ANSGT_DATA": str(folder / "none"), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(folder))
+    code = 1
+    try:
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]))
+    finally:
+        os._exit(code)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--mutants", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--files", nargs="*", help="paths under ansgt/; default: all")
+    parser.add_argument("--list", action="store_true", help="names the mutants and runs nothing")
+    asked = parser.parse_args()
+    drawn = sample(asked.mutants, asked.seed, asked.files or sources())
+    if asked.list:
+        print(*drawn, sep="\n")
+        return 0
+    import hypothesis  # noqa: F401  (imported once for all children)
+    import numba  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.sparse  # noqa: F401
+    import torch_geometric.data  # noqa: F401
+
+    start, killed = time.perf_counter(), 0
+    with tempfile.TemporaryDirectory(prefix="ansgt-mutants-", ignore_cleanup_errors=True) as name:
+        tree = Tree(Path(name))
+        for tests in sorted({str(tests[0]) for one in drawn for tests in tests_of(one.file)}):
+            if tree.run(None, [tests]) != "passed":
+                print(f"{tests} fail without any change", flush=True)
+                return 2
+        for number, mutant in enumerate(drawn, 1):
+            ends = (tree.run(mutant, tests) for tests in tests_of(mutant.file))
+            dead = any(end != "passed" for end in ends)
+            killed += dead
+            print(f"{number:4d} {'killed' if dead else 'SURVIVED'} {mutant}", flush=True)
+    print(
+        f"{len(drawn)} mutants, seed {asked.seed}: {killed} killed, {len(drawn) - killed} survived, "
+        f"{time.perf_counter() - start:.0f} s"
+    )
+    return 0 if killed >= ENOUGH * len(drawn) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
