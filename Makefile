@@ -8,7 +8,7 @@ export ANSGT_DATA ?= $(abspath ../shared/data)
 # Threads that wait by spinning make everything slow when two processes share the cores.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: run test fuzz faults lint format docs results clean
+.PHONY: run test fuzz faults mutants lint format docs results clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,10 @@ CASES ?= 10000
 SEED ?= 0
 fuzz: $(STAMP)
 	$(BIN)/python tests/trust/fuzz.py --cases $(CASES) --seed $(SEED)
+
+MUTANTS ?= 100
+mutants: $(STAMP)  # small changes of the source, each of which the mirrored tests must notice (half an hour on two cores)
+	$(BIN)/python tests/trust/mutants.py --mutants $(MUTANTS) --seed $(SEED)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansgt.arrays import truth_mask
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
+from ansgt.datasets.custom import check_names
 from ansgt.device import resolve_device
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
@@ -20,6 +22,7 @@ from ansgt.runs.prepare import Request, build_config
 from ansgt.runs.private import PrivateFolder
 from ansgt.runs.record import score
 from ansgt.runs.reopen import FinishedRun
+from ansgt.runs.saving import save_copy
 from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.turns import turn
 
@@ -137,7 +140,7 @@ class NodeClassifier:
 
     def save(self, path: Path | str) -> None:
         """Writes a run directory (safetensors, JSON, npz) that `load` and the `ansgt` verbs read; replaces an older one."""
-        self._fitted().folder.copy_to(Path(path))
+        save_copy(self._fitted().folder, path)
 
     @classmethod
     def load(
@@ -233,6 +236,7 @@ def _check_learnable(graph: Graph) -> None:
 def _split_of(data: Any, graph: Graph, val_fraction: float, seed: int) -> Split:
     """The split that the data's masks say, completed where they say nothing."""
     labelled = graph.y >= 0
+    _check_fields(data)
     masks = {part: _mask(data, f"{part}_mask", graph.num_nodes) for part in ("train", "val", "test")}
     test = masks["test"] if masks["test"] is not None else torch.zeros_like(labelled)
     val, train = masks["val"], masks["train"]
@@ -255,11 +259,17 @@ def _split_of(data: Any, graph: Graph, val_fraction: float, seed: int) -> Split:
     return Split(kept[held:], kept[:held], (test & labelled).nonzero().flatten(), "given")
 
 
+def _check_fields(data: Any) -> None:
+    """Names a field of a PyG `Data` that is misspelt: if it were ignored, test nodes would be trained on."""
+    keys = getattr(data, "keys", None)
+    try:
+        check_names([str(key) for key in keys()] if callable(keys) else [])
+    except InputError as error:
+        raise InputError(f"The data have {error}") from None
+
+
 def _mask(data: Any, name: str, num_nodes: int) -> Tensor | None:
     value = getattr(data, name, None)
     if value is None:
         return None
-    mask = torch.as_tensor(value).bool().cpu()
-    if mask.shape != (num_nodes,):
-        raise InputError(f"Field '{name}' must have shape [{num_nodes}], not {list(mask.shape)}.")
-    return mask
+    return truth_mask(name, value, num_nodes)

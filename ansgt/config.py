@@ -280,6 +280,10 @@ def by_section(overrides: Overrides, kinds: Mapping[str, type]) -> Sections:
     found: Sections = {}
     for name, value in pairs:
         section, key = _place(str(name), kinds)
+        if isinstance(overrides, Mapping) and key in found.get(section, {}):
+            raise InputError(
+                f"Setting {section}.{brief(key)} is given twice, the second time as {brief(name)!r}."
+            )
         found.setdefault(section, {})[key] = value
     return found
 

@@ -114,6 +114,19 @@ def check_memory(model: str, needed: int, device: torch.device) -> None:
         )
 
 
+@contextmanager
+def memory_in_words(what: str) -> Iterator[None]:
+    """Raises `InputError` where the memory does not suffice for what is done in the block."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # torch has its own on CUDA alone
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "can't allocate" not in str(error):
+            raise
+        raise InputError(
+            f"{what} does not fit into memory; smaller sizes (hidden_channels, batch_size, num_augmentations) need less."
+        ) from None
+
+
 def available_bytes(device: torch.device) -> int:
     """Free memory of a CUDA device, or what Linux calls available (elsewhere: unlimited)."""
     if is_cuda(device):

@@ -70,6 +70,10 @@ def _number(value: float) -> str:
 
 Count = Annotated[int, Range(1, 2**31)]
 """A whole number from 1."""
+Few = Annotated[int, Range(1, 1000)]
+"""How many of something that costs as much as all before it: layers, models."""
+Powers = Annotated[int, Range(0, 1000)]
+"""Powers of a matrix that are kept; 0: none."""
 Size = Annotated[int, Range(0, 2**31)]
 """A whole number from 0."""
 Seed = Annotated[int, Range(0, 2**63 - 1)]
@@ -102,7 +106,7 @@ class OptimSettings:
     weight_decay: NonNegative = 5e-4
     beta1: Rate = 0.9
     beta2: Rate = 0.999
-    eps: NonNegative = 1e-8
+    eps: Positive = 1e-8
     warmup_epochs: Size = 0
     """Epochs of linear warm-up from 0 to `lr` (section 6.1: 100)."""
     end_lr: NonNegative | None = None
@@ -122,7 +126,7 @@ class TrainSettings:
     """Epochs between two evaluations of the validation part."""
     select: Literal["accuracy", "loss"] = "accuracy"
     """Validation score that picks the epoch: accuracy (ties: lower loss) or loss."""
-    num_models: Count = 1
+    num_models: Few = 1
     """Models trained per split, from different seeds, each kept at its own best epoch; they predict by their mean."""
 
 

@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 import ansgt
-from ansgt.errors import InputError
+from ansgt.errors import BrokenRunError, InputError
 
 QUICK = {
     "epochs": 3,
@@ -161,3 +161,41 @@ def test_a_baseline_behind_the_same_interface(data: Data) -> None:
     assert clf.score(data.test_mask) > 0.5
     with pytest.raises(InputError, match="Only ANS-GT can be explained"):
         clf.explain(3)
+
+
+@pytest.mark.parametrize("sampling", ["with", "distinct", "without"])
+def test_a_heuristic_that_starts_at_zero_and_an_isolated_node(sampling: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.randint(37, (2, 80), generator=generator)  # the last three of 40 nodes are isolated
+    data = Data(x=torch.rand(40, 6, generator=generator), edge_index=edges, y=torch.arange(40) % 3)
+    settings = {**QUICK, "update_period": 1, "mode": sampling, "device": "cpu"}
+    clf = ansgt.NodeClassifier(initial=[1, 0, 0, 0], **settings).fit(data)
+    assert np.isfinite(clf.predict_proba(data)).all()
+    with pytest.raises(InputError, match=r"model\.initial must give one heuristic"):
+        ansgt.NodeClassifier(initial=[0, 0, 0, 0], **settings).fit(data)
+
+
+def test_predictions_that_are_nan_are_no_predictions(data: Data, fitted: ansgt.NodeClassifier) -> None:
+    huge = data.clone()
+    huge.x = torch.full_like(data.x, 3e38)
+    with pytest.raises(BrokenRunError, match="hold NaN or infinity"):
+        fitted.predict(huge)
+
+
+def test_a_misspelt_field_or_a_mask_of_numbers_is_named(data: Data) -> None:
+    wrong = data.clone()
+    wrong.train_masks = wrong.train_mask
+    del wrong.train_mask
+    with pytest.raises(InputError, match="did you mean 'train_mask'"):
+        ansgt.NodeClassifier("mlp", epochs=1, device="cpu").fit(wrong)
+    wrong = data.clone()
+    wrong.val_mask = torch.arange(128)
+    with pytest.raises(InputError, match="'val_mask' must hold true or false"):
+        ansgt.NodeClassifier("mlp", epochs=1, device="cpu").fit(wrong)
+
+
+def test_what_needs_more_memory_than_there_is(data: Data) -> None:
+    with pytest.raises(InputError, match="does not fit into memory"):
+        ansgt.NodeClassifier("mlp", hidden_channels=2**31, epochs=1, device="cpu").fit(data)
+    with pytest.raises(InputError, match=r"num_layers must be in \[1, 1000\]"):
+        ansgt.NodeClassifier("mlp", num_layers=10**6, device="cpu").fit(data)

@@ -45,7 +45,7 @@ def load(path: Path) -> Any:
         raise InputError(f"The graph file {path} does not exist.")
     data, keys = _from_npz(path) if path.suffix == ".npz" else _from_torch(path)
     try:
-        _check_names(keys)
+        check_names(keys)
         for key in REQUIRED:
             if getattr(data, key, None) is None:
                 raise InputError(f"no field '{key}'; needed are {', '.join(REQUIRED)}.")
@@ -61,7 +61,7 @@ def load(path: Path) -> Any:
     return data
 
 
-def _check_names(keys: Collection[str]) -> None:
+def check_names(keys: Collection[str]) -> None:
     """Names a misspelt field: if it were ignored, a model would be trained on test nodes."""
     absent = {key for key in REQUIRED + OPTIONAL if key not in keys}
     if set(SPARSE) <= set(keys):

@@ -12,7 +12,7 @@ from ansgt.kernels.choose import Kernel, choose, has_large_card, product_dtype
 from ansgt.kernels.dropout import Dropout
 from ansgt.kernels.layers import LayerParameters, Rates, fused_layers
 from ansgt.models.attention import AttentionBias, MultiHeadAttention
-from ansgt.settings import Count, Positive, Rate, Size
+from ansgt.settings import Count, Few, Positive, Powers, Rate, Size
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class TransformerSettings:
 
     hidden_channels: Count = 128
     """d."""
-    num_layers: Count = 5
+    num_layers: Few = 5
     """L."""
     num_heads: Count = 8
     """Attention heads; must divide d."""
-    num_proximity: Size = 10
+    num_proximity: Powers = 10
     """M, powers of the normalised adjacency in the proximity encoding."""
     num_global: Size = 2
     """n_g, learnable global nodes in a sequence."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from ansgt.prediction import TrainedModel
 from ansgt.prediction.explanation import Attention, attentions_of
 from ansgt.prediction.inference import Execution, FreshInference
 from ansgt.sequences import SequenceBuilder, SequenceSettings
-from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Rate, Size, fitted
+from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Range, Rate, Size, fitted
 from ansgt.storage import DiskCache
 
 PORTION = 16_384
@@ -53,7 +53,7 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
     label_smoothing: Rate = 0.0
     batch_size: Count = 32
     """Centres in a batch; each brings S sequences."""
-    initial: list[NonNegative] | None = None
+    initial: list[Annotated[float, Range(0, 1e9)]] | None = None
     """Probabilities of the heuristics at the start; None: equal (Algorithm 1, line 1)."""
     reward: Literal["unbiased", "paper"] = "unbiased"
     bandit_rule: Literal["step", "paper"] = "step"
@@ -85,6 +85,8 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
             raise InputError(
                 f"Setting model.initial has {len(self.initial)} values for {len(self.heuristics)} heuristics."
             )
+        if self.initial is not None and not any(self.initial):
+            raise InputError("Setting model.initial must give one heuristic at least more than 0.")
         return self
 
     def execution(self, device: torch.device) -> Execution:

@@ -28,8 +28,6 @@ never touched.
 import json
 import os
 import re
-import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -51,7 +49,6 @@ from ansgt.storage import (
     brief,
     content_hash,
     damaged,
-    exchange,
     file_sha256,
     folder_lock,
     load_state,
@@ -90,7 +87,7 @@ OF_RUN = (
     "weights.png",
 )
 """What a run, and what verbs make of it, write into its folder."""
-_FOLDER_OF_SPLIT, _FOLDER_OF_MODEL = re.compile(r"split-\d+"), re.compile(r"(model|restart)-\d+")
+FOLDER_OF_SPLIT, FOLDER_OF_MODEL = re.compile(r"split-\d+"), re.compile(r"(model|restart)-\d+")
 Rows = list[dict[str, Any]]
 
 
@@ -113,7 +110,7 @@ class SplitFolder:
         return SplitFolder(self.path / f"model-{number}")
 
     def remove_models(self) -> None:
-        for folder in _folders(self.path, _FOLDER_OF_MODEL):
+        for folder in folders_of(self.path, FOLDER_OF_MODEL):
             SplitFolder(folder).remove()
 
     def remove(self) -> None:
@@ -127,7 +124,7 @@ class SplitFolder:
     def remove_leftovers(self) -> None:
         """Removes what killed processes left of files that they were writing."""
         _remove_temporaries(self.path, OF_SPLIT)
-        for folder in _folders(self.path, _FOLDER_OF_MODEL):
+        for folder in folders_of(self.path, FOLDER_OF_MODEL):
             SplitFolder(folder).remove_leftovers()
 
     def result(self) -> dict[str, Any]:
@@ -293,6 +290,7 @@ class RunFolder:
             content = read_json(path)
             if not isinstance(content, dict) or SEAL not in content:
                 raise damaged(path)
+        self.labelling()
 
     def results(self) -> list[dict[str, Any]]:
         """Results of the finished splits, in order."""
@@ -315,7 +313,10 @@ class RunFolder:
     def labelling(self) -> Labelling:
         """What nodes and classes are called; an empty one where they have no names."""
         path = self.path / "names.json"
-        return Labelling.from_dict(read_sealed_json(path)) if path.exists() else Labelling()
+        found = Labelling.from_dict(read_sealed_json(path)) if path.exists() else Labelling()
+        if self.info().get("names_hash") not in (None, content_hash(found.as_dict())):
+            raise damaged(path)
+        return found
 
     def write_labelling(self, graph: Graph) -> None:
         """Nothing is written where there are no names."""
@@ -371,33 +372,6 @@ class RunFolder:
             write_sealed_json(self._info, {"format": FORMAT, **info})
             write_sealed_json(self._config, config.as_dict())
 
-    def copy_to(self, target: Path) -> None:
-        """Copies the run to another folder, whose older run it replaces; at every moment there is a whole one.
-
-        The copy is made beside the target and takes its place at once. A stranger's files that lie beside an older run stay;
-        a folder with other files than a run's is refused.
-        """
-        if target.exists() and os.path.samefile(target, self.path):
-            return
-        if target.exists() and not target.is_dir():
-            raise InputError(f"Cannot save to {target}: it is a file.")
-        older = RunFolder(target)
-        if target.is_dir() and any(path.name != LOCK for path in target.iterdir()) and not older.is_ours:
-            raise InputError(
-                f"{target} holds files that are not of a run of ansgt; choose a new or empty folder."
-            )
-        beside = Path(
-            tempfile.mkdtemp(dir=make_folder(target.parent), prefix=f".{target.name}.", suffix=".tmp")
-        )
-        try:
-            _copy(self, beside)
-            if target.is_dir():
-                _copy_strangers(target, beside)
-            beside.chmod(0o777 & ~_umask())
-            exchange(beside, target)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-
     @property
     def is_ours(self) -> bool:
         """Whether `run.json` says that a run of ansgt wrote this folder."""
@@ -411,7 +385,7 @@ class RunFolder:
 
     def _check_ours(self) -> None:
         written = [name for name in OF_RUN if (self.path / name).exists()]
-        written += [folder.name for folder in _folders(self.path, _FOLDER_OF_SPLIT)]
+        written += [folder.name for folder in folders_of(self.path, FOLDER_OF_SPLIT)]
         if written and not self.is_ours:
             raise InputError(
                 f"{self.path} holds '{written[0]}', but not of a run of ansgt; choose another folder."
@@ -419,7 +393,7 @@ class RunFolder:
 
     def _remove_leftovers(self) -> None:
         _remove_temporaries(self.path, OF_RUN)
-        for folder in _folders(self.path, _FOLDER_OF_SPLIT):
+        for folder in folders_of(self.path, FOLDER_OF_SPLIT):
             SplitFolder(folder).remove_leftovers()
 
     def _check_same(self, config: RunConfig, info: dict[str, Any]) -> None:
@@ -434,7 +408,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Removes everything that a run wrote here, and what verbs made of it; `run.json`, which says whose it is, last."""
-        for folder in _folders(self.path, _FOLDER_OF_SPLIT):
+        for folder in folders_of(self.path, FOLDER_OF_SPLIT):
             SplitFolder(folder).remove()
         if self.tensorboard.is_dir():
             for path in self.tensorboard.glob("events.out.tfevents.*"):
@@ -501,7 +475,7 @@ def _read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
         raise InputError(f"The file {path} is truncated or damaged: {brief(error)}.") from None
 
 
-def _folders(path: Path, name: re.Pattern[str]) -> Iterator[Path]:
+def folders_of(path: Path, name: re.Pattern[str]) -> Iterator[Path]:
     """Folders in `path` whose whole name a run could have given them; links are not followed."""
     for folder in sorted(path.iterdir()) if path.is_dir() else ():
         if name.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
@@ -517,53 +491,3 @@ def _remove_temporaries(path: Path, names: tuple[str, ...]) -> None:
 def _remove_if_empty(path: Path) -> None:
     if path.is_dir() and not any(path.iterdir()):
         path.rmdir()
-
-
-def _copy(run: RunFolder, target: Path) -> None:
-    """Copies what a run wrote, and nothing else."""
-    for name in OF_RUN:
-        _copy_file(run.path / name, target / name)
-    for folder in _folders(run.path, _FOLDER_OF_SPLIT):
-        (target / folder.name).mkdir()
-        for name in OF_SPLIT:
-            _copy_file(folder / name, target / folder.name / name)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    if source.exists():
-        shutil.copyfile(source, target)
-
-
-def _copy_strangers(source: Path, target: Path) -> None:
-    """Copies what is in an older run's folder and no run wrote."""
-    for path in source.iterdir():
-        if _FOLDER_OF_SPLIT.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
-            foreign = [one for one in path.iterdir() if not _is_of_split(one)]
-            for one in foreign:
-                (target / path.name).mkdir(exist_ok=True)
-                _copy_any(one, target / path.name / one.name)
-        elif path.name not in (*OF_RUN, LOCK) and not _is_temporary(path, OF_RUN):
-            _copy_any(path, target / path.name)
-
-
-def _is_of_split(path: Path) -> bool:
-    return (
-        path.name in OF_SPLIT or bool(_FOLDER_OF_MODEL.fullmatch(path.name)) or _is_temporary(path, OF_SPLIT)
-    )
-
-
-def _is_temporary(path: Path, names: tuple[str, ...]) -> bool:
-    return any(path.match(TEMPORARY.replace("*", f"{name}.*", 1)) for name in names)
-
-
-def _copy_any(source: Path, target: Path) -> None:
-    if source.is_dir() and not source.is_symlink():
-        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-    else:
-        shutil.copy2(source, target, follow_symlinks=False)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -136,6 +136,7 @@ def run_info(dataset: Dataset) -> dict[str, Any]:
         "dataset": dataset.name,
         "variant": dataset.variant,
         "data_hash": graph.content_hash,
+        "names_hash": content_hash(graph.labelling.as_dict()),
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
         "num_classes": graph.num_classes,

@@ -12,7 +12,7 @@ from torch import Tensor
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
 from ansgt.device import resolve_device
-from ansgt.errors import InputError, unknown_name
+from ansgt.errors import BrokenRunError, InputError, unknown_name
 from ansgt.graph import Graph, Split
 from ansgt.links import moved_columns
 from ansgt.prediction import TrainedModel, build_trained
@@ -20,7 +20,7 @@ from ansgt.runs import seeds
 from ansgt.runs.choices import Choices
 from ansgt.runs.folder import RunFolder, SplitFolder, open_run
 from ansgt.runs.record import score, summarize
-from ansgt.storage import DiskCache, brief, default_cache_dir
+from ansgt.storage import DiskCache, brief, content_hash, default_cache_dir
 
 GRAPH_FILES = (".npz", ".pt", ".pth")
 
@@ -70,6 +70,10 @@ class FinishedRun:
         dataset = load(source, root, cache_dir=cache_dir)
         if dataset.graph.content_hash != info["data_hash"]:
             raise InputError(f"The data of '{config.dataset}' are not those that {run_dir} was trained on.")
+        if info.get("names_hash") not in (None, content_hash(dataset.graph.labelling.as_dict())):
+            raise InputError(
+                f"The names of nodes or classes of '{config.dataset}' are not those that {run_dir} was trained on."
+            )
         return cls(folder, config, dataset, DiskCache(cache_dir or default_cache_dir()))
 
     @classmethod
@@ -133,7 +137,12 @@ class FinishedRun:
         """Class probabilities as the record's were computed: from the generators that end a split."""
         with seeds.owned_randomness(self.config.device):
             seeds.seed_prediction(self.config.seed, index)
-            return trained.predict_proba(nodes)
+            probabilities = trained.predict_proba(nodes)
+        if not bool(probabilities.isfinite().all()):
+            raise BrokenRunError(
+                f"The predictions of {self.config.model_name} hold NaN or infinity: features or weights are too large."
+            )
+        return probabilities
 
     def _build(self, index: int, graph: Graph) -> TrainedModel:
         """One model, or an ensemble of several; fresh weights."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
-from ansgt.device import release_memory
+from ansgt.device import memory_in_words, release_memory
 from ansgt.errors import BrokenRunError, InputError
 from ansgt.graph import Graph, Split
 from ansgt.prediction import TrainedModel
@@ -131,7 +131,7 @@ def run(
     folder = RunFolder(Path(run_dir))
     splits = [dataset.split(config.split, index, config.seed) for index in range(config.num_splits)]
     started = time.perf_counter()
-    with folder.lock():
+    with folder.lock(), memory_in_words(f"Training {config.model_name} on {config.dataset}"):
         folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
         folder.write_labelling(dataset.graph)
         for split in splits:

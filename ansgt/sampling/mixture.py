@@ -110,13 +110,19 @@ class Mixture:
         return psi
 
     def shares(self, p: Tensor, rows: Tensor | None = None) -> Tensor:
-        """p_k renormalised over the heuristics that propose something to a centre [K, n or B], float64."""
+        """p_k renormalised over the heuristics that propose something to a centre [K, n or B], float64.
+
+        Where p is 0 for all of these, they share equally: `initial` may start a heuristic at 0.
+        """
         active = self.active if rows is None else self.active[:, rows]
         p = p.to(self.device, torch.float64)
         share = active * p[:, None]
         total = share[0]
         for k in range(1, len(share)):
             total = total + share[k]
+        unheard = total <= 0
+        share = torch.where(unheard, active.to(torch.float64), share)
+        total = torch.where(unheard, active.sum(dim=0).to(torch.float64), total)
         return share / torch.where(total > 0, total, 1.0)
 
 

@@ -8,7 +8,7 @@ from ansgt.coarsening import COARSENERS, CoarsenerLike
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics import HEURISTICS, HeuristicLike
-from ansgt.settings import Count, Fraction, Size
+from ansgt.settings import Count, Few, Fraction, Size
 
 PAPER_HEURISTICS = ("1-hop", "2-hop", "ppr", "knn")
 MIXED = ("adaptive", "fixed")
@@ -56,7 +56,7 @@ class SequenceSettings:
     """S, sequences per centre."""
     num_inference: Count | None = None
     """Sequences per node over which a prediction is averaged (section 5.3); None: S."""
-    num_proximity: Count = 10
+    num_proximity: Few = 10
     """M, powers of the normalised adjacency in the proximity encoding."""
     sampling: SamplingName = "adaptive"
     """adaptive; fixed (the paper's HGT: the mixture never changes); or one heuristic."""

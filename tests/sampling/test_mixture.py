@@ -45,6 +45,16 @@ def test_psi_equals_the_dense_sum() -> None:
     np.testing.assert_allclose(scatter(mixture, mixture.psi(P), 60), expected, atol=1e-6)
 
 
+def test_where_p_is_zero_for_all_that_propose_they_share_equally() -> None:
+    heuristics = fitted()  # isolated nodes: KNN alone proposes something, and p of it is 0
+    mixture = Mixture.from_heuristics(heuristics, 60)
+    shares = mixture.shares(torch.tensor([1.0, 0.0, 0.0, 0.0]))
+    active, alone = mixture.active.double(), ~mixture.active[0] & mixture.active.any(dim=0)
+    assert alone.sum() == 3
+    assert torch.equal(shares[:, alone], active[:, alone] / active[:, alone].sum(dim=0))
+    assert torch.equal(shares[:, mixture.active[0]], torch.eye(4)[:, :1].double().expand(-1, 57))
+
+
 def test_candidates_are_distinct_sorted_and_padded_with_zero_weight() -> None:
     mixture = Mixture.from_heuristics(fitted(), 60)
     for row, length in zip(mixture.candidates, mixture.lengths.tolist(), strict=True):

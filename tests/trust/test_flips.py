@@ -109,6 +109,25 @@ def test_reversed_predictions_and_an_edited_config_are_noticed(saved: Path, tmp_
         NodeClassifier.load(tmp_path / "b", device="cpu")
 
 
+def test_exchanged_names_are_noticed(tmp_path: Path) -> None:
+    data = load_dataset("newman")
+    data.y = [f"class {label}" for label in data.y.tolist()]
+    clf = NodeClassifier("mlp", epochs=1, device="cpu").fit(data)
+    for place in ("names.json", "graph.npz"):
+        clf.save(tmp_path / place)
+        path = tmp_path / place / place
+        if place == "names.json":
+            names = json.loads(path.read_text())
+            path.write_text(json.dumps({"classes": names["classes"][::-1]}))
+        else:
+            with np.load(path) as stored:
+                arrays = dict(stored)
+            packed = arrays["names"].tobytes().replace(b"class 0", b"class 9")
+            np.savez(path, **{**arrays, "names": np.frombuffer(packed, np.uint8)})
+        with pytest.raises(InputError, match=r"names\.json is damaged|names of nodes or classes"):
+            NodeClassifier.load(tmp_path / place, device="cpu").predict()
+
+
 def test_weights_exchanged_between_runs_are_noticed(saved: Path, tmp_path: Path) -> None:
     shutil.copytree(saved, tmp_path / "a")
     other = NodeClassifier(epochs=2, seed=1, device="cpu", **TINY).fit(load_dataset("newman"))

@@ -16,7 +16,7 @@ from ansgt.graph import Graph
 from ansgt.linalg import row_norm, sym_norm, to_torch
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
-from ansgt.settings import Count, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 
@@ -41,7 +41,7 @@ class ACMGCN(NodeModel):
 
         hidden_channels: Count = 64
         """Width of the hidden layers."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Layers in all."""
         dropout: Rate = 0.5
         """Of node features and hidden features."""

@@ -10,7 +10,7 @@ from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import SymmetricAggregation
 from ansgt.models.baselines.mlp import MLP
-from ansgt.settings import Count, ModelSettings, Rate, Share, Size
+from ansgt.settings import Count, Few, ModelSettings, Rate, Share, Size
 from ansgt.storage import DiskCache
 
 
@@ -27,7 +27,7 @@ class APPNP(NodeModel):
 
         hidden_channels: Count = 64
         """Width of the MLP's hidden layers."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Layers of the MLP."""
         num_steps: Size = 10
         """K, steps of the power iteration."""

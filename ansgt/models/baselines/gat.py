@@ -10,7 +10,7 @@ from torch_geometric.utils import add_self_loops
 from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm
-from ansgt.settings import Count, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 
@@ -27,7 +27,7 @@ class GAT(NodeModel):
         """Heads of a hidden layer."""
         output_heads: Count = 1
         """Heads of the last layer."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Graph attention layers in all."""
         dropout: Rate = 0.5
         """Of hidden features."""

@@ -17,7 +17,7 @@ from ansgt.models.baselines.layers import (
     feature_dropout,
     make_norm,
 )
-from ansgt.settings import Count, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 
@@ -30,7 +30,7 @@ class GCN(NodeModel):
 
         hidden_channels: Count = 64
         """Width of the hidden layers."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Graph convolutions in all."""
         dropout: Rate = 0.5
         """Of hidden features."""

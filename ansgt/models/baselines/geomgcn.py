@@ -14,7 +14,7 @@ from ansgt.linalg import to_torch
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
 from ansgt.models.baselines.positions import Embedding, embed_nodes
-from ansgt.settings import Count, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 NUM_DIVISIONS = 9
@@ -35,7 +35,7 @@ class GeomGCN(NodeModel):
 
         hidden_channels: Count = 16
         """Width of ONE division of a hidden layer."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Layers in all."""
         embedding: Embedding = "isomap"
         """The latent space."""

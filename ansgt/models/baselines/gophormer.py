@@ -17,7 +17,7 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.models.ansgt import ANSGT, ANSGTSettings
 from ansgt.sampling.drawing import sequence_keys, stream, uniform_scalar
-from ansgt.settings import Count, ModelSettings, NonNegative, Positive, Rate, Size
+from ansgt.settings import Count, Few, ModelSettings, NonNegative, Positive, Powers, Rate
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class GophormerSettings(ANSGTSettings, ModelSettings):
     }
 
     hidden_channels: Count = 64
-    num_layers: Count = 2
+    num_layers: Few = 2
     dropout: Rate = 0.3
     kind_embedding: Literal[False] = False
-    num_proximity: Size = 6
+    num_proximity: Powers = 6
     """Powers of the normalised adjacency in the proximity encoding."""
     batch_size: Count = 128
     """Centres in a batch; each brings `num_samples` sequences."""

@@ -13,7 +13,7 @@ from ansgt.kernels.pairs import attention_bytes, pair_attention
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureEncoder
 from ansgt.models.baselines.positions import LARGEST_DISTANCE, shortest_paths
-from ansgt.settings import Count, ModelSettings, Range, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Range, Rate, Size, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -30,7 +30,7 @@ class Graphormer(NodeModel):
 
         hidden_channels: Count = 64
         """d, a multiple of `heads`."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Transformer layers."""
         heads: Count = 4
         """Attention heads."""

@@ -11,7 +11,7 @@ from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureEncoder, Norm, make_norm
 from ansgt.models.baselines.positions import laplacian_eigenvectors
-from ansgt.settings import Count, ModelSettings, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Rate, Size, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -29,7 +29,7 @@ class GT(NodeModel):
 
         hidden_channels: Count = 64
         """d, a multiple of `heads`."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Transformer layers."""
         heads: Count = 4
         """Attention heads."""

@@ -12,7 +12,7 @@ from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_conv, gcn_inputs
 from ansgt.models.baselines.layers import feature_dropout
-from ansgt.settings import Count, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate
 from ansgt.storage import DiskCache
 
 
@@ -25,7 +25,7 @@ class JKNet(NodeModel):
 
         hidden_channels: Count = 64
         """Width of every layer."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Graph convolutions."""
         mode: Literal["cat", "max", "lstm"] = "cat"
         """How `torch_geometric.nn.JumpingKnowledge` joins the layers' outputs."""

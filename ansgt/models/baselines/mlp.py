@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm
-from ansgt.settings import Count, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate
 
 
 class MLP(NodeModel):
@@ -20,7 +20,7 @@ class MLP(NodeModel):
 
         hidden_channels: Count = 64
         """Width of the hidden layers."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Linear layers in all."""
         dropout: Rate = 0.5
         """Of hidden features."""

@@ -11,7 +11,7 @@ from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
 from ansgt.models.baselines.positions import laplacian_eigenvectors
-from ansgt.settings import Count, ModelSettings, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Rate, Size, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -30,7 +30,7 @@ class NAGphormer(NodeModel):
         """d, a multiple of `heads`."""
         num_hops: Count = 3
         """K."""
-        num_layers: Count = 1
+        num_layers: Few = 1
         """Transformer layers."""
         heads: Count = 8
         """Attention heads."""

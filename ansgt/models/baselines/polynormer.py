@@ -10,7 +10,7 @@ from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
-from ansgt.settings import Count, ModelSettings, Rate, Share, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Rate, Share, Size, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -30,7 +30,7 @@ class Polynormer(NodeModel):
 
         hidden_channels: Count = 64
         """Width in all, a multiple of `heads`."""
-        num_layers: Count = 4
+        num_layers: Few = 4
         """Local layers."""
         global_layers: Count = 1
         """Layers of attention over all nodes."""

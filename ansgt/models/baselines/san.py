@@ -15,7 +15,7 @@ from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.gt import flip_signs
 from ansgt.models.baselines.layers import FeatureEncoder, Norm, make_norm
 from ansgt.models.baselines.positions import laplacian_eigenvectors
-from ansgt.settings import Count, ModelSettings, NonNegative, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, NonNegative, Rate, Size, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -33,7 +33,7 @@ class SAN(NodeModel):
 
         hidden_channels: Count = 64
         """d, a multiple of `heads`; `position_channels` of them are the spectral encoding's."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Transformer layers."""
         heads: Count = 4
         """Attention heads."""

@@ -10,7 +10,7 @@ from ansgt.graph import Graph
 from ansgt.models.base import Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
-from ansgt.settings import Count, ModelSettings, Rate, Share
+from ansgt.settings import Count, Few, ModelSettings, Rate, Share
 from ansgt.storage import DiskCache
 
 
@@ -26,7 +26,7 @@ class SGFormer(NodeModel):
 
         hidden_channels: Count = 64
         """Width of both branches."""
-        num_layers: Count = 2
+        num_layers: Few = 2
         """Graph convolutions."""
         attention_layers: Count = 1
         """Layers of attention over all nodes; the paper shows that one is enough."""

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from ansgt import NodeClassifier, load_dataset
 from ansgt.cli import build_app
-from ansgt.errors import BrokenRunError, InputError
+from ansgt.errors import BrokenRunError, BusyError, InputError
+from ansgt.runs.folder import RunFolder
 
 TINY = {"num_layers": 1, "hidden_channels": 8, "num_heads": 2, "num_augmentations": 2, "num_sampled": 5}
 TRAIN = ["train", "newman", "--model", "mlp", "--device", "cpu", "-o", "epochs=2"]
@@ -42,6 +43,52 @@ def test_saved_onto_the_folder_it_was_loaded_from(fitted: NodeClassifier, tmp_pa
     assert np.array_equal(NodeClassifier.load(tmp_path / "m").predict(), fitted.predict())
 
 
+def test_links_are_followed(fitted: NodeClassifier, tmp_path: Path) -> None:
+    other = NodeClassifier("mlp", epochs=1, device="cpu").fit(load_dataset("newman"))
+    fitted.save(tmp_path / "m")
+    for link, target in (("link", "m"), ("dangling", "new")):
+        (tmp_path / link).symlink_to(tmp_path / target)
+        other.save(tmp_path / link)
+        assert (tmp_path / link).is_symlink()
+        assert np.array_equal(NodeClassifier.load(tmp_path / target).predict(), other.predict())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "link", "m", "new"]
+
+
+@pytest.mark.parametrize("place", [None, "a\0b", "x" * 300, "/proc/x"])
+def test_no_place_to_save_to(place: str | None, fitted: NodeClassifier) -> None:
+    with pytest.raises(InputError, match="Cannot"):
+        fitted.save(place)
+
+
+def test_saved_to_the_folder_that_one_stands_in(
+    fitted: NodeClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for seed in (0, 1):
+        other = NodeClassifier("mlp", epochs=1, seed=seed, device="cpu").fit(load_dataset("newman"))
+        other.save(".")
+        assert Path("config.json").exists()
+        assert np.array_equal(NodeClassifier.load(tmp_path / "here").predict(), other.predict())
+
+
+def test_a_folder_that_a_run_writes_to_is_not_saved_to(fitted: NodeClassifier, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "m")
+    with RunFolder(tmp_path / "m").lock(), pytest.raises(BusyError):
+        fitted.save(tmp_path / "m")
+
+
+def test_what_a_killed_process_left_goes_with_the_next_copy(fitted: NodeClassifier, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "m")
+    for name in (".m.killed.tmp", ".m.working.tmp", ".m.theirs.tmp"):
+        (tmp_path / name).mkdir()
+        if "theirs" not in name:
+            (tmp_path / name / ".lock").touch()
+    with RunFolder(tmp_path / ".m.working.tmp").lock():
+        fitted.save(tmp_path / "m")
+    assert {path.name for path in tmp_path.iterdir()} == {"m", ".m.working.tmp", ".m.theirs.tmp"}
+
+
 def test_a_strangers_folder_is_refused_and_left_as_it_was(fitted: NodeClassifier, tmp_path: Path) -> None:
     (tmp_path / "theirs" / "split-x").mkdir(parents=True)
     (tmp_path / "theirs" / "split-x" / "notes.txt").write_text("dear to me")
@@ -57,13 +104,19 @@ def test_a_strangers_folder_is_refused_and_left_as_it_was(fitted: NodeClassifier
 def test_a_strangers_files_beside_an_older_model_stay(fitted: NodeClassifier, tmp_path: Path) -> None:
     target = tmp_path / "m"
     fitted.save(target)
-    for place in ("notes.txt", "split-x/notes.txt", "split-0/notes.txt", "split-0/deep/er/notes.txt"):
+    for place in (
+        "notes.txt",
+        "split-x/notes.txt",
+        "split-0/notes.txt",
+        "split-0/deep/er/notes.txt",
+        "split-0/model-0/notes.txt",
+    ):
         (target / place).parent.mkdir(parents=True, exist_ok=True)
         (target / place).write_text("dear to me")
     (target / "report.html").write_text("of the older model")
     other = NodeClassifier(epochs=1, seed=5, device="cpu", **TINY).fit(load_dataset("newman"))
     other.save(target)
-    assert sum(path.name == "notes.txt" for path in target.rglob("*")) == 4
+    assert sum(path.name == "notes.txt" for path in target.rglob("*")) == 5
     assert not (target / "report.html").exists()
     assert np.array_equal(NodeClassifier.load(target, device="cpu").predict_proba(), other.predict_proba())
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
