@@ -59,9 +59,12 @@ def all_tasks(names: Sequence[str], setup: Setup, paper: Sequence[str]) -> dict[
 
 
 def plan(tasks: Mapping[tuple[str, str], Task]) -> list[Key]:
-    """All splits of section 6.1's, then the first split of every cell, the second of every cell, and so on."""
+    """All splits of section 6.1's, then the first split of every cell, the second of every cell, and so on.
+
+    Pubmed, the largest graph of the tables, comes last of its turn.
+    """
     keys = [(*key, index) for key, task in tasks.items() for index in range(number_of(task))]
-    return sorted(keys, key=lambda key: -1 if key[0] == "paper" else key[2])
+    return sorted(keys, key=lambda key: (-1 if key[0] == "paper" else key[2], "--pubmed" in key[1]))
 
 
 def number_of(task: Task) -> int:
