@@ -150,6 +150,15 @@ def first_tasks(plan: dict[str, Any], splits: int = 10) -> list[Task]:
     return tasks + list(link_tasks(plan, others, slice(0, 1), splits))
 
 
+def left(tasks: list[Task], rows: list[dict[str, Any]]) -> list[Task]:
+    """Those without a row: ANS-GT's candidates, then the baselines', then the rest, each in the order of before."""
+    done = {name_of(row) for row in rows if "error" not in row}
+    order = {"ansgt": 0, "shipped+links": 2, "ablation": 2}
+    return sorted(
+        (task for task in tasks if name_of(task) not in done), key=lambda task: order.get(task["family"], 1)
+    )
+
+
 def second_tasks(plan: dict[str, Any], rows: list[dict[str, Any]], keep: int) -> list[Task]:
     """The best candidates of every family on the second and third split; nothing but validation is read."""
     names: dict[str, list[str]] = {}
@@ -225,6 +234,7 @@ def main() -> None:
     parser.add_argument("--keep", type=int, default=2)
     parser.add_argument("--splits", type=int, default=10, help="of the cells with links")
     parser.add_argument("--only", nargs="*", help="data sets, for a trial run")
+    parser.add_argument("--done", type=Path, help="a first.jsonl to go on from: ANS-GT's candidates first")
     add_pool_options(parser)
     options = parser.parse_args()
     started = time.time()
@@ -236,7 +246,10 @@ def main() -> None:
     out = Path(options.out)
     with tempfile.TemporaryDirectory() as folder:
         options.probabilities = folder
-        run_pool(train_one, first_tasks(plan, options.splits), options, out / "first.jsonl")
+        first = first_tasks(plan, options.splits)
+        if options.done is not None:
+            first = left(first, read_rows(options.done))
+        run_pool(train_one, first, options, out / "first.jsonl")
         options.seconds = options.then - (time.time() - started)
         if options.seconds > 0:
             tasks = second_tasks(plan, read_rows(out / "first.jsonl"), options.keep)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from ansgt.report.html import complete_histories, write_report
 from torch_geometric.data import Data
 
 from ansgt import NodeClassifier
 from ansgt.datasets import load
 from ansgt.errors import InputError
 from ansgt.prediction.ensemble import Ensemble, joined, weights_of
+from ansgt.report.figures import complete_histories
+from ansgt.report.page import write_report
 from ansgt.runs.folder import SplitFolder, open_run
 from ansgt.runs.prepare import prepare_run, train
 from ansgt.runs.reopen import FinishedRun, evaluate_run

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "TRITON_INTERPRET": "1"}
+if __name__ == "__main__":  # before numpy is imported; not when pytest collects the doctests of this file
+    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "TRITON_INTERPRET": "1"}
 
 import numpy as np
 
