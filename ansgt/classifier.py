@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from ansgt.arrays import truth_mask
-from ansgt.config import RunConfig
+from ansgt.config import setting_names
 from ansgt.datasets import Dataset
-from ansgt.datasets.custom import check_names
-from ansgt.device import resolve_device
+from ansgt.datasets.masks import given_split
 from ansgt.errors import InputError
-from ansgt.graph import Graph, Split
+from ansgt.estimator import NodeEstimator, NotFittedInputError
+from ansgt.graph import Graph
 from ansgt.prediction import TrainedModel
 from ansgt.runs.folder import GRAPH, RunFolder
-from ansgt.runs.prepare import Request, build_config
+from ansgt.runs.prepare import section_kinds
 from ansgt.runs.private import PrivateFolder
 from ansgt.runs.record import score
 from ansgt.runs.reopen import FinishedRun
@@ -29,17 +27,37 @@ from ansgt.turns import turn
 if TYPE_CHECKING:
     from ansgt.prediction.explanation import Explanation
 
+ROWS = (
+    "fit takes a graph, and its labels with it: fit(data). Rows without edges have no graph; give "
+    "ansgt.from_edges(edges, features, labels), or take another classifier of scikit-learn."
+)
 
-class NodeClassifier:
-    """Classifies the nodes of a graph with ANS-GT (or a baseline).
+
+class NodeClassifier(NodeEstimator):
+    """Classifies the nodes of a graph with ANS-GT (or a baseline); an estimator of scikit-learn.
+
+    Settings are keywords, with the names of `ansgt train -o`; "default" is what ships for the model. Those that are used
+    most are listed; any other (`restart_prob=0.2`) is taken as well.
 
     Args:
         model: "ansgt", the name of a baseline, or a `NodeModel` class of one's own.
-        epochs: training epochs; None: the shipped setting.
         seed: of initialisation, draws, and of the validation nodes held out when the data has none.
         device: "auto", "cpu", "cuda", "cuda:<number>".
         val_fraction: share of the training nodes held out when the data has no `val_mask`.
-        settings: any other setting by its name (`num_sampled=10`, `lr=1e-3`, ...), as for `ansgt train -o`.
+        cache_dir: where heuristics and spectra are kept between fits; None: the user's cache.
+        epochs, patience: training epochs, and after how many without progress training ends (None: never).
+        select: validation score that picks the epoch.
+        num_models: models trained from different seeds, which predict together.
+        lr, weight_decay, batch_size: of the optimizer.
+        hidden_channels, num_layers, num_heads, dropout, input_dropout: of the model.
+        num_sampled, num_augmentations, num_inference: nodes in a sequence; sequences per node, in training and prediction.
+        num_supernodes, num_global: super-nodes and global nodes in a sequence.
+        sampling: "adaptive", "fixed", or one heuristic.
+        heuristics: what is mixed: names, or objects with `fit` and `rows`.
+        update_period: epochs between two updates of the sampling weights.
+        coarsening_method, coarsening_rate: how super-nodes are made, and how many per node.
+        normalize_features, link_features: what the model sees of a node.
+        settings: any other setting.
 
     >>> import ansgt
     >>> data = ansgt.load_dataset("newman")
@@ -52,31 +70,21 @@ class NodeClassifier:
     _folder: PrivateFolder | None = None
     _trained: TrainedModel | None = None
 
-    def __init__(
+    def fit(
         self,
-        model: str | type = "ansgt",
+        data: Any,
+        y: Any = None,
         *,
-        epochs: int | None = None,
-        seed: int = 0,
-        device: str = "auto",
-        val_fraction: float = 0.2,
-        cache_dir: Path | str | None = None,
-        **settings: Any,
-    ) -> None:
-        self.model = model
-        self.epochs = epochs
-        self.seed = seed
-        self.device = device
-        self.val_fraction = val_fraction
-        self.cache_dir = cache_dir
-        self.settings = settings
-
-    def fit(self, data: Any, on_epoch: Callable[[Any], object] | None = None) -> Self:
+        split: int | None = None,
+        on_epoch: Callable[[Any], object] | None = None,
+    ) -> Self:
         """Trains on `data.train_mask`, selects on `data.val_mask`; neither mask is required.
 
         Args:
             data: a PyG `Data` with `x`, `edge_index`, `y`; labels of -1 are unknown. Without `train_mask` every labelled
                 node outside `val_mask` and `test_mask` is trained on.
+            y: belongs to other estimators of scikit-learn; a graph brings its labels.
+            split: which split, where the masks hold several [n, k].
             on_epoch: called after every epoch with a `Progress`.
 
         Fits in several threads take turns, an epoch at a time, under one lock of the process; each gives what it gives
@@ -85,18 +93,20 @@ class NodeClassifier:
         """
         from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
 
+        if y is not None:
+            raise InputError(ROWS)
         with turn():
             graph = Graph.from_data(data)
             _check_learnable(graph)
-            split = _split_of(data, graph, self.val_fraction, self.seed).check(graph)
-            config = self._config(graph)
-        dataset = Dataset("graph", GRAPH, graph, "given", {"given": [split]})
+            given = given_split(data, graph, split, self.val_fraction, self.seed).check(graph)
+            config = self._config(graph.name)
+        dataset = Dataset("graph", GRAPH, graph, "given", {"given": [given]})
         folder = PrivateFolder()
         cache = DiskCache(self.cache_dir or default_cache_dir())
         environment = Environment(cache) if on_epoch is None else Environment(cache, on_epoch)
         run(config, dataset, folder.path, environment=environment)
         finished = FinishedRun.of(config, dataset, folder.path, cache)
-        finished.folder.write_graph(graph, split)
+        finished.folder.write_graph(graph, given)
         return self._take(finished, folder)
 
     def predict(self, data: Any = None, nodes: Any = None) -> np.ndarray:
@@ -160,16 +170,14 @@ class NodeClassifier:
         config = run.config
         sections = {part: asdict(getattr(config, part)) for part in ("optim", "train", "data")}
         sections["model"] = config.settings
+        model = config.model_class or config.model_name
+        names = setting_names(section_kinds(model))
         settings = {
-            f"{part}.{name}": value for part, values in sections.items() for name, value in values.items()
+            names[f"{part}.{name}"]: value
+            for part, values in sections.items()
+            for name, value in values.items()
         }
-        clf = cls(
-            config.model_class or config.model_name,
-            seed=config.seed,
-            device=device,
-            cache_dir=cache_dir,
-            **settings,
-        )
+        clf = cls(model, seed=config.seed, device=device, cache_dir=cache_dir, **settings)
         return clf._take(run)
 
     @property
@@ -214,16 +222,10 @@ class NodeClassifier:
 
     def _fitted(self) -> FinishedRun:
         if self._run is None:
-            raise InputError("This NodeClassifier is not fitted yet: call fit(data) or load(path) first.")
+            raise NotFittedInputError(
+                "This NodeClassifier is not fitted yet: call fit(data) or load(path) first."
+            )
         return self._run
-
-    def _config(self, graph: Graph) -> RunConfig:
-        overrides = dict(self.settings)
-        if self.epochs is not None:
-            overrides["train.epochs"] = self.epochs
-        device = resolve_device(self.device)
-        request = Request(graph.name, self.model, "given", seed=self.seed, device=device)
-        return build_config(request, overrides=overrides)
 
 
 def _check_learnable(graph: Graph) -> None:
@@ -231,45 +233,3 @@ def _check_learnable(graph: Graph) -> None:
         raise InputError(f"The graph has {graph.num_nodes} nodes; training and validation need at least 3.")
     if graph.num_classes < 2:
         raise InputError(f"Field 'y' has {graph.num_classes} class(es); classification needs at least 2.")
-
-
-def _split_of(data: Any, graph: Graph, val_fraction: float, seed: int) -> Split:
-    """The split that the data's masks say, completed where they say nothing."""
-    labelled = graph.y >= 0
-    _check_fields(data)
-    masks = {part: _mask(data, f"{part}_mask", graph.num_nodes) for part in ("train", "val", "test")}
-    test = masks["test"] if masks["test"] is not None else torch.zeros_like(labelled)
-    val, train = masks["val"], masks["train"]
-    if train is None:
-        train = labelled & ~test if val is None else labelled & ~test & ~val
-    nodes = (train & labelled).nonzero().flatten()
-    if val is not None:
-        return Split(
-            nodes, (val & labelled).nonzero().flatten(), (test & labelled).nonzero().flatten(), "given"
-        )
-    if not 0 < val_fraction < 1:
-        raise InputError(f"val_fraction must be in (0, 1), not {val_fraction}.")
-    if len(nodes) < 2:
-        raise InputError(
-            f"There are {len(nodes)} labelled training nodes; holding some out for validation needs 2."
-        )
-    order = torch.from_numpy(np.random.RandomState(seed % 2**32).permutation(len(nodes)))
-    held = min(max(1, round(val_fraction * len(nodes))), len(nodes) - 1)
-    kept = nodes[order]
-    return Split(kept[held:], kept[:held], (test & labelled).nonzero().flatten(), "given")
-
-
-def _check_fields(data: Any) -> None:
-    """Names a field of a PyG `Data` that is misspelt: if it were ignored, test nodes would be trained on."""
-    keys = getattr(data, "keys", None)
-    try:
-        check_names([str(key) for key in keys()] if callable(keys) else [])
-    except InputError as error:
-        raise InputError(f"The data have {error}") from None
-
-
-def _mask(data: Any, name: str, num_nodes: int) -> Tensor | None:
-    value = getattr(data, name, None)
-    if value is None:
-        return None
-    return truth_mask(name, value, num_nodes)

@@ -288,6 +288,22 @@ def by_section(overrides: Overrides, kinds: Mapping[str, type]) -> Sections:
     return found
 
 
+def setting_names(kinds: Mapping[str, type]) -> dict[str, str]:
+    """Every setting as `section.key` -> the shortest name that means it alone.
+
+    >>> setting_names({"model": TrainSettings, "train": TrainSettings, "data": DataSettings})["train.epochs"]
+    'train.epochs'
+    >>> setting_names(GENERAL)["train.epochs"]
+    'epochs'
+    """
+    keys = [key for kind in kinds.values() for key in hints(kind)]
+    return {
+        f"{section}.{key}": f"{section}.{key}" if keys.count(key) > 1 else key
+        for section, kind in kinds.items()
+        for key in hints(kind)
+    }
+
+
 def _place(name: str, kinds: Mapping[str, type]) -> tuple[str, str]:
     """Section and key of `section.key` or of a bare key."""
     section, dot, key = name.partition(".")

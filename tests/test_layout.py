@@ -36,6 +36,7 @@ ORDER = [
     "training",
     "runs",
     "report",
+    "estimator",
     "classifier",
     "__init__",
     "bench",

@@ -142,7 +142,7 @@ def test_a_listener_may_wait_for_a_prediction_of_another_thread(
         def on_epoch(progress: object) -> None:
             assert pool.submit(clf.predict, data).result(timeout=60).shape == (128,)
 
-        ansgt.NodeClassifier("gcn", epochs=2, device="cpu").fit(data, on_epoch)
+        ansgt.NodeClassifier("gcn", epochs=2, device="cpu").fit(data, on_epoch=on_epoch)
 
 
 @contextmanager

@@ -100,12 +100,19 @@ def _ends(edges: Any, source: str | None, target: str | None) -> tuple[list[Any]
             raise InputError("Edges are pairs of nodes, [E, 2].")
         return [one for one, _ in pairs], [other for _, other in pairs]
     table = Table.of(edges, "table of edges")
-    if "node" in table.columns and "node" not in (source, target) and len(table.names) > 2 and hasattr(edges, "iloc"):
+    if (
+        "node" in table.columns
+        and "node" not in (source, target)
+        and len(table.names) > 2
+        and hasattr(edges, "iloc")
+    ):
         table = table.without("node")  # the index of an edge
     small = {name.strip().lower(): name for name in reversed(table.names)}
     usual = next(((small[a], small[b]) for a, b in ENDS if a in small and b in small), None)
     if usual is None and len(table.names) < 2:
-        raise InputError(f"The {table.what} needs two columns, the ends of an edge; it has {len(table.names)}.")
+        raise InputError(
+            f"The {table.what} needs two columns, the ends of an edge; it has {len(table.names)}."
+        )
     one, other = usual or (table.names[0], table.names[1])
     one, other = source or one, target or other
     rest = [name for name in table.names if name not in (one, other)]
@@ -150,12 +157,16 @@ def _labels(
     label = found.chosen(labels if own else None, LABELS)
     if label is None and not own:
         if len(rest) != 1:
-            raise InputError(f"Call the column of the {found.what} that holds the labels 'label', not one of {rest}.")
+            raise InputError(
+                f"Call the column of the {found.what} that holds the labels 'label', not one of {rest}."
+            )
         label = rest[0]
     splits = found[part] if part is not None and _are_parts(found[part]) else None
     values = [None] * len(names) if label is None else found[label]
-    taken = (key, label, part if splits is not None else None) if own else (table and table.chosen(node, NODES),)
-    return names, values, splits, tuple(name for name in taken if name is not None)
+    taken = (
+        (key, label, part if splits is not None else None) if own else (table and table.chosen(node, NODES),)
+    )
+    return names, values, splits, tuple(name for name in taken if isinstance(name, str))
 
 
 def _are_parts(values: Sequence[Any]) -> bool:
@@ -172,7 +183,7 @@ def _with_labels(order: Mapping[Any, int], labelled: list[Any], given: Any) -> d
     unknown = [name for name, place in zip(labelled, places, strict=True) if place is None]
     if unknown:
         warnings.warn(
-            f"{len(unknown)} labels are of nodes without edges and features, and are left out (the first: {shown(unknown[0])}).",
+            f"{len(unknown)} labels are of nodes without edges and features, and are left out ({shown(unknown[0])}).",
             stacklevel=3,
         )
     y: list[Any] = [None] * len(order)
@@ -200,7 +211,9 @@ def _sorted(names: list[Any]) -> list[Any]:
         return names
 
 
-def _data(edge_index: Tensor, names: list[Any] | None, table: Table | None, y: Any = None, **more: Any) -> "Data":
+def _data(
+    edge_index: Tensor, names: list[Any] | None, table: Table | None, y: Any = None, **more: Any
+) -> "Data":
     """A PyG `Data`, its features made of a table, or of degrees and links."""
     from torch_geometric.data import Data
 
@@ -218,7 +231,9 @@ def planned(data: Any, plan: Plan) -> Any:
     """The same data, its features made of its table by a plan: that of the graph a model was trained on."""
     x = torch.from_numpy(features_of(data.table, plan))
     if x.shape[1] == 0:
-        raise InputError("No column of the table of features can be used; features=None takes degree and links.")
+        raise InputError(
+            "No column of the table of features can be used; features=None takes degree and links."
+        )
     data.x, data.columns = x, plan
     return data
 
@@ -228,17 +243,22 @@ def without_features(data: Any, names: Names | None, num_nodes: int) -> Any:
     import zlib
 
     warnings.warn(
-        f"The graph has no features: {len(DEGREES)} columns of degree and {LINK_COLUMNS} of links stand in.", stacklevel=3
+        f"The graph has no features: {len(DEGREES)} columns of degree and {LINK_COLUMNS} of links stand in.",
+        stacklevel=3,
     )
     row, col = (part.numpy() for part in torch.cat([data.edge_index, data.edge_index.flip(0)], dim=1))
     adjacency = sp.csr_array((np.ones(len(row)), (row, col)), shape=(num_nodes, num_nodes))
     adjacency.data[:] = 1.0
     texts = range(num_nodes) if names is None else names.values
     column = np.array([zlib.crc32(str(text).encode()) % LINK_COLUMNS for text in texts])
-    hashed = sp.csr_array((np.ones(num_nodes), (np.arange(num_nodes), column)), shape=(num_nodes, LINK_COLUMNS))
+    hashed = sp.csr_array(
+        (np.ones(num_nodes), (np.arange(num_nodes), column)), shape=(num_nodes, LINK_COLUMNS)
+    )
     degree = np.diff(adjacency.indptr)
     steps = (degree[:, None] >= np.array(DEGREES)).astype(np.float32)
-    links = np.asarray((adjacency @ hashed).toarray(), dtype=np.float32) / np.sqrt(np.maximum(degree, 1))[:, None]
+    links = (
+        np.asarray((adjacency @ hashed).toarray(), dtype=np.float32) / np.sqrt(np.maximum(degree, 1))[:, None]
+    )
     data.x = torch.from_numpy(np.concatenate([steps, links.astype(np.float32)], axis=1))
     data.columns = {}
     return data
@@ -257,13 +277,22 @@ def from_networkx(graph: Any, *, label: str | None = None, features: Sequence[st
     names = list(graph.nodes)
     kept = list(dict.fromkeys(key for _, values in graph.nodes(data=True) for key in values))
     columns = {key: [values.get(key) for _, values in graph.nodes(data=True)] for key in kept}
-    table = Table({"node": names} | {str(key): values for key, values in columns.items() if key != "node"}, "graph's nodes")
+    table = Table(
+        {"node": names} | {str(key): values for key, values in columns.items() if key != "node"},
+        "graph's nodes",
+    )
     chosen = table.chosen(label, LABELS)
     dropped = ["direction"] if graph.is_directed() else []
     dropped += sorted({str(key) for *_, values in graph.edges(data=True) for key in values})
     _warn_dropped(dropped)
-    wanted = [name for name in table.names if name not in ("node", chosen)] if features is None else list(features)
-    table = Table({"node": names} | {name: table[name] for name in wanted} | ({"label": table[chosen]} if chosen else {}))
+    wanted = (
+        [name for name in table.names if name not in ("node", chosen)] if features is None else list(features)
+    )
+    table = Table(
+        {"node": names}
+        | {name: table[name] for name in wanted}
+        | ({"label": table[chosen]} if chosen else {})
+    )
     return from_edges(
         [(one, other) for one, other in graph.edges()],
         table if wanted else {"node": names},
@@ -299,22 +328,25 @@ def from_scipy(adjacency: Any, x: Any = None, y: Any = None, *, names: Sequence[
     given = None if names is None else Names(list(names))
     data = Data(edge_index=edges, y=y, node_names=given)
     if x is None:
-        return without_features(data, given, adjacency.shape[0])  # type: ignore[no-any-return]
+        return without_features(data, given, adjacency.shape[0])
     data.x = x
     return data
 
 
 def _warn_dropped(dropped: Sequence[str]) -> None:
     if dropped:
-        warnings.warn(f"Left out of the edges: {', '.join(map(brief, dropped))}; a graph is undirected and unweighted here.", stacklevel=3)
+        warnings.warn(
+            f"Left out of the edges: {', '.join(map(brief, dropped))}; a graph is undirected and unweighted here.",
+            stacklevel=3,
+        )
 
 
 def as_data(source: Any) -> Any:
     """Whatever holds a graph, as something with `x`, `edge_index` (or `adj_t`) and `y`; for `fit` and `predict`.
 
     Args:
-        source: a PyG `Data`, a `Graph`, networkx, scipy, DGL, a dict of fields, tables (edges, features, labels), or the path
-            of a graph file, of a folder with tables, or of several tables between commas.
+        source: a PyG `Data`, a `Graph`, networkx, scipy, DGL, a dict of fields, tables (edges, features, labels), or
+            the path of a graph file, of a folder with tables, or of several tables between commas.
     """
     kind = type(source).__name__
     if isinstance(source, str | Path):
@@ -335,7 +367,11 @@ def as_data(source: Any) -> Any:
         return _from_mapping(source)
     if hasattr(source, "to_pydict") or hasattr(source, "get_columns") or hasattr(source, "iloc"):
         raise InputError(f"One table alone is no graph; give {WHOLE}.")
-    if getattr(source, "x", None) is None and getattr(source, "edge_index", None) is not None and hasattr(source, "clone"):
+    if (
+        getattr(source, "x", None) is None
+        and getattr(source, "edge_index", None) is not None
+        and hasattr(source, "clone")
+    ):
         return without_features(source.clone(), None, int(source.num_nodes))
     _warn_dropped(_dropped_by(source))
     return source
@@ -344,7 +380,9 @@ def as_data(source: Any) -> Any:
 def _dropped_by(data: Any) -> list[str]:
     """What a PyG `Data` says of its edges beyond who is linked to whom."""
     edges = getattr(data, "edge_index", None)
-    names = [name for name in ("edge_attr", "edge_weight", "edge_type") if getattr(data, name, None) is not None]
+    names = [
+        name for name in ("edge_attr", "edge_weight", "edge_type") if getattr(data, name, None) is not None
+    ]
     one_way = isinstance(edges, Tensor) and edges.ndim == 2 and edges.shape[0] == 2 and _one_way(edges)
     return names + ["direction"] * (one_way and bool(names))
 
@@ -361,7 +399,9 @@ def _from_dgl(graph: Any) -> Any:
     x = next((fields[key] for key in ("feat", "features", "x", "h") if key in fields), None)
     y = next((fields[key] for key in ("label", "labels", "y") if key in fields), None)
     masks = {key: fields[key] for key in ("train_mask", "val_mask", "test_mask") if key in fields}
-    data = SimpleNamespace(x=x, edge_index=torch.stack([torch.as_tensor(row), torch.as_tensor(col)]), y=y, **masks)
+    data = SimpleNamespace(
+        x=x, edge_index=torch.stack([torch.as_tensor(row), torch.as_tensor(col)]), y=y, **masks
+    )
     return data if x is not None else without_features(data, None, int(graph.num_nodes()))
 
 
@@ -400,7 +440,9 @@ def read_graph_file(name: str) -> Any:
     if name.lower().endswith(SUFFIXES):
         return from_edges(path)
     if not name.endswith((".npz", ".pt", ".pth")):
-        raise InputError(f"A graph is read from {', '.join(GRAPH_FILES)} or a folder of tables, not from {brief(name)!r}.")
+        raise InputError(
+            f"A graph is read from {', '.join(GRAPH_FILES)} or a folder of tables, not from {brief(name)!r}."
+        )
     return custom.load(path)
 
 

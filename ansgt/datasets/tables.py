@@ -108,9 +108,14 @@ def _columns(source: Any) -> Mapping[str, Sequence[Any]]:
         own = {str(index.name or "node"): index.tolist()} if named else {}
         return own | {str(name): source[name].tolist() for name in source.columns}
     if hasattr(source, "iloc") and hasattr(source, "items"):  # a pandas Series: names -> values
-        return {str(source.index.name or "node"): source.index.tolist(), str(source.name or "label"): source.tolist()}
+        return {
+            str(source.index.name or "node"): source.index.tolist(),
+            str(source.name or "label"): source.tolist(),
+        }
     if isinstance(source, Mapping):
-        if source and all(hasattr(value, "__len__") and not isinstance(value, str) for value in source.values()):
+        if source and all(
+            hasattr(value, "__len__") and not isinstance(value, str) for value in source.values()
+        ):
             return {name: _listed(values) for name, values in source.items()}
         return {"node": list(source), "label": list(source.values())}  # node -> label
     raise InputError(
@@ -130,8 +135,8 @@ def _read(path: Path) -> Mapping[str, Sequence[Any]]:
     try:
         if path.suffix.lower() == ".parquet":
             return _read_parquet(path)
-        opened = gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
-        with opened as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+        opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+        with opened(path, "rb") as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
             return _read_csv(text, path)
     except InputError:
         raise
@@ -148,7 +153,7 @@ def _read_parquet(path: Path) -> Mapping[str, Sequence[Any]]:
 
 
 def _read_csv(text: io.TextIOWrapper, path: Path) -> dict[str, list[Any]]:
-    """Columns with numbers where all cells of a column are; the separator is the one of , ; and tab that the head has most."""
+    """Columns with numbers where all cells are; the separator is what the head has most of: , ; or tab."""
     head = text.readline()
     separator = max(",;\t", key=head.count)
     names = [name.strip() for name in next(csv.reader([head], delimiter=separator), [])]
@@ -228,7 +233,13 @@ def _number_plan(values: Sequence[Any]) -> dict[str, Any]:
     if not np.isfinite(filled).all():
         raise InputError("A column of features holds an infinite number.")
     scale = float(filled.std()) or 1.0
-    return {"kind": "number", "median": median, "mean": float(filled.mean()), "scale": scale, "absent": bool(absent.any())}
+    return {
+        "kind": "number",
+        "median": median,
+        "mean": float(filled.mean()),
+        "scale": scale,
+        "absent": bool(absent.any()),
+    }
 
 
 def features_of(table: Table, plan: Plan) -> np.ndarray:
@@ -255,7 +266,9 @@ def features_of(table: Table, plan: Plan) -> np.ndarray:
 def _filled(values: Sequence[Any], median: float) -> tuple[np.ndarray, np.ndarray]:
     """A column of numbers with the median where none is known, and where that is."""
     try:
-        found = np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
+        found = np.array(
+            [np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64
+        )
     except (TypeError, ValueError):
         wrong = next(value for value in values if not is_missing(value) and not _is_number(value))
         raise InputError(f"A column that held numbers in training holds {shown(wrong)} now.") from None

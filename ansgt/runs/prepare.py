@@ -102,7 +102,7 @@ def build_config(request: Request, config: Path | str | None = None, overrides: 
     0.5
     """
     asked = fitted(Request, values_of(request))
-    kinds: dict[str, type] = {"model": settings_class(asked.model), **GENERAL}
+    kinds = section_kinds(asked.model)
     preferred = settings_class(asked.model).sections
     given = by_section(overrides, kinds)
     sections = merge(kinds, [("", preferred), _from_file(asked, config), ("", given)])
@@ -128,6 +128,11 @@ def _from_file(request: Request, config: Path | str | None) -> tuple[str, Sectio
         return "", {}
     path = shipped_file(name) if config is None else Path(config)
     return str(path), read_settings(path, request.dataset, request.split, name)
+
+
+def section_kinds(model: str | type) -> dict[str, type]:
+    """Section -> dataclass of its settings, of a model by its name or class."""
+    return {"model": settings_class(model), **GENERAL}
 
 
 def settings_class(model: str | type) -> type[ModelSettings]:
