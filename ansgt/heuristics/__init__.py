@@ -9,6 +9,7 @@ from ansgt.heuristics.base import Heuristic, HeuristicLike, HeuristicSettings
 from ansgt.heuristics.hops import OneHop, TwoHop
 from ansgt.heuristics.knn import KNN
 from ansgt.heuristics.ppr import PPR
+from ansgt.heuristics.store import StoredHeuristic
 from ansgt.storage import DiskCache
 
 HEURISTICS: dict[str, type[Heuristic]] = {"1-hop": OneHop, "2-hop": TwoHop, "knn": KNN, "ppr": PPR}
@@ -30,9 +31,24 @@ def fit_heuristics(
     """The heuristics that the settings name or hold, fitted on `graph`.
 
     Each heuristic of a name reads its own settings (`Heuristic.from_settings`). An object keeps the settings it was built
-    with, and is fitted unless it already is, on this graph.
+    with, and is fitted unless it already is, on this graph. Where the rows of a heuristic are stored (`ansgt prepare`) they
+    are read from there.
     """
     return [_fitted(heuristic, settings, graph, cache) for heuristic in settings.active_heuristics]
+
+
+def stored_heuristics(settings: HeuristicSettings, graph: Graph, cache: DiskCache) -> list[StoredHeuristic]:
+    """Those of the settings' heuristics whose rows can be stored: all but a user's own, of which we cannot know what decides
+    its rows. Nothing is computed."""
+    built = [_built(heuristic, settings, graph, cache) for heuristic in settings.active_heuristics]
+    found = [_stored(heuristic, graph, cache) for heuristic in built]
+    return [heuristic for heuristic in found if heuristic is not None]
+
+
+def rows_are_stored(settings: HeuristicSettings, graph: Graph, cache: DiskCache) -> bool:
+    """Whether `fit_heuristics` would find the rows of all heuristics on disk."""
+    stored = stored_heuristics(settings, graph, cache)
+    return len(stored) == len(settings.active_heuristics) and all(one.is_complete for one in stored)
 
 
 def heuristic_names(heuristics: Sequence[HeuristicLike]) -> list[str]:
@@ -44,7 +60,8 @@ def heuristic_names(heuristics: Sequence[HeuristicLike]) -> list[str]:
     registered: dict[type, str] = {kind: name for name, kind in HEURISTICS.items()}
     names: list[str] = []
     for heuristic in heuristics:
-        name = registered.get(type(heuristic), type(heuristic).__name__)
+        kind = type(heuristic.heuristic if isinstance(heuristic, StoredHeuristic) else heuristic)
+        name = registered.get(kind, kind.__name__)
         earlier = sum(known == name or known.startswith(f"{name} ") for known in names)
         names.append(f"{name} {earlier + 1}" if earlier else name)
     return names
@@ -53,11 +70,29 @@ def heuristic_names(heuristics: Sequence[HeuristicLike]) -> list[str]:
 def _fitted(
     heuristic: str | HeuristicLike, settings: HeuristicSettings, graph: Graph, cache: DiskCache | None
 ) -> HeuristicLike:
+    built = _built(heuristic, settings, graph, cache)
+    if isinstance(built, Heuristic) and built.is_fitted_on(graph):
+        return built
+    stored = _stored(built, graph, cache)
+    if stored is not None and stored.is_complete:
+        return stored
+    return _checked(built.fit(graph))
+
+
+def _built(
+    heuristic: str | HeuristicLike, settings: HeuristicSettings, graph: Graph, cache: DiskCache | None
+) -> HeuristicLike:
     if isinstance(heuristic, str):
-        heuristic = _class_of(heuristic).from_settings(settings, graph.num_nodes, cache)
-    if isinstance(heuristic, Heuristic) and heuristic.is_fitted_on(graph):
-        return heuristic
-    return _checked(_checked(heuristic).fit(graph))
+        return _class_of(heuristic).from_settings(settings, graph.num_nodes, cache)
+    return _checked(heuristic)
+
+
+def _stored(heuristic: HeuristicLike, graph: Graph, cache: DiskCache | None) -> StoredHeuristic | None:
+    """The same heuristic with its rows on disk, whether they are there or not; None where they cannot be."""
+    if cache is None or cache.directory is None or type(heuristic) not in HEURISTICS.values():
+        return None
+    assert isinstance(heuristic, Heuristic)
+    return StoredHeuristic(heuristic, cache).fit(graph)
 
 
 def _class_of(name: str) -> type[Heuristic]:
@@ -83,8 +118,11 @@ __all__ = [
     "HeuristicLike",
     "HeuristicSettings",
     "OneHop",
+    "StoredHeuristic",
     "TwoHop",
     "fit_heuristics",
     "heuristic_names",
     "resolve",
+    "rows_are_stored",
+    "stored_heuristics",
 ]

@@ -17,6 +17,8 @@ from ansgt.storage import DiskCache
 
 SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
+ROWS_VERSION = 1
+"""Rows that were stored before this number changed are computed again: raise it with what any heuristic computes."""
 MAX_CANDIDATES = 256
 """What a heuristic may propose to a node of a larger graph, unless the settings say otherwise."""
 
@@ -82,21 +84,32 @@ class Heuristic(ABC):
 
     def fit(self, graph: Graph) -> Self:
         """Remembers the graph; computes the table of all rows when they are bounded or the graph is small."""
-        self._check()
-        self._graph = graph
-        self._is_prepared = False
+        self.attach(graph)
         tabulate = self.max_candidates is not None or graph.num_nodes <= SMALL
         self.table_ = self._load_table() if tabulate else None
         return self
 
+    def attach(self, graph: Graph) -> Self:
+        """Remembers the graph and computes nothing: each call of `rows` computes the rows it is asked for."""
+        self._check()
+        self._graph = graph
+        self._is_prepared = False
+        self.table_ = None
+        return self
+
     def rows(self, nodes: np.ndarray) -> sp.csr_array:
         """Rows of Q_k for `nodes` [len(nodes), n], float32: non-negative, self excluded, each summing to 1 or empty."""
+        nodes = self.checked(nodes)
+        return self._compute(nodes) if self.table_ is None else sp.csr_array(self.table_[nodes])
+
+    def checked(self, nodes: np.ndarray) -> np.ndarray:
+        """Nodes of the graph, int64; raises `InputError` for others."""
         n = self.graph_.num_nodes
         nodes = np.asarray(nodes, dtype=np.int64)
         if nodes.size and (nodes.min() < 0 or nodes.max() >= n):
             wrong = nodes.min() if nodes.min() < 0 else nodes.max()
             raise InputError(f"nodes names node {int(wrong)}, but the graph has {n} nodes.")
-        return self._compute(nodes) if self.table_ is None else sp.csr_array(self.table_[nodes])
+        return nodes
 
     @property
     def graph_(self) -> Graph:
@@ -115,6 +128,16 @@ class Heuristic(ABC):
         given = {name: value for name, value in vars(self).items() if name != "cache"}
         return {name: value for name, value in given.items() if not (name[0] == "_" or name[-1] == "_")}
 
+    def key(self) -> list[Any]:
+        """What decides the rows, beside the graph: under this they are stored between runs."""
+        return [ROWS_VERSION, type(self).__qualname__, self.settings()]
+
+    def blocks(self, start: int, stop: int) -> Iterator[np.ndarray]:
+        """Nodes from `start` to `stop`, in blocks of the size that the heuristic computes best."""
+        size = stop - start if self.graph_.num_nodes <= SMALL else self.block_size
+        for first in range(start, stop, size):
+            yield np.arange(first, min(first + size, stop))
+
     def _check(self) -> None:
         if self.max_candidates is not None and self.max_candidates < 1:
             raise InputError(f"max_candidates must be at least 1, not {self.max_candidates}.")
@@ -122,12 +145,7 @@ class Heuristic(ABC):
     def _load_table(self) -> sp.csr_array:
         n = self.graph_.num_nodes
         cache = self.cache or DiskCache(None)
-        key = [
-            1,
-            type(self).__qualname__,
-            self.settings(),
-            self.graph_.content_hash if cache.directory else "",
-        ]
+        key = [*self.key(), self.graph_.content_hash if cache.directory else ""]
         arrays = cache.fetch("heuristics", key, self._tabulate)
         return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
 
@@ -141,10 +159,7 @@ class Heuristic(ABC):
         }
 
     def _blocks(self) -> Iterator[np.ndarray]:
-        n = self.graph_.num_nodes
-        size = n if n <= SMALL else self.block_size
-        for start in range(0, n, size):
-            yield np.arange(start, min(start + size, n))
+        return self.blocks(0, self.graph_.num_nodes)
 
     def _compute(self, nodes: np.ndarray) -> sp.csr_array:
         if not self._is_prepared:
