@@ -20,6 +20,7 @@ VERBS = {
     "evaluate": "re-score a saved run",
     "predict": "write per-node class probabilities of a saved run",
     "explain": "which nodes a node attended to, and which heuristic brought them",
+    "export": "the trained model as a torch.export or ONNX program",
     "coarsen": "coarsen a graph into super-nodes",
     "compare": "several models on several data sets, on the same splits",
     "reproduce": "tables and figures of the paper, from stored records or trained anew",

@@ -19,7 +19,7 @@ from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.explanation import Attention, attentions_of
 from ansgt.prediction.inference import Execution, FreshInference
-from ansgt.sequences import SequenceBuilder, SequenceSettings
+from ansgt.sequences import SequenceBatch, SequenceBuilder, SequenceSettings
 from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Range, Rate, Size, fitted
 from ansgt.storage import DiskCache
 
@@ -177,6 +177,10 @@ class TrainedANSGT(TrainedModel):
 
     def attentions(self, nodes: Tensor) -> list[list[Attention]]:
         return [[one] for one in attentions_of(self.model, self.pipeline, self.p, nodes)]
+
+    def sequences(self, nodes: Tensor) -> SequenceBatch:
+        """The sequences that the prediction of some nodes reads, node after node."""
+        return self.pipeline.draw(nodes, self.p, INFERENCE_ROUND).sequences.batch(nodes)
 
     def _draw(self, tables: SequenceBuilder, nodes: Tensor) -> None:
         self.pipeline.draw(nodes, self.p, INFERENCE_ROUND, into=tables)

@@ -16,7 +16,7 @@ from ansgt.pipeline import INFERENCE_ROUND
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.inference import Execution, FreshInference
 from ansgt.sampling import SampledNodes
-from ansgt.sequences import Proximity, SequenceBuilder, SequenceLayout
+from ansgt.sequences import Proximity, SequenceBatch, SequenceBuilder, SequenceLayout
 from ansgt.settings import fitted
 from ansgt.storage import DiskCache
 
@@ -116,6 +116,12 @@ class TrainedGophormer(TrainedModel):
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
         self.model.load_state_dict(weights)
+
+    def sequences(self, nodes: Tensor) -> SequenceBatch:
+        """The ego-graphs that the prediction of some nodes reads, node after node."""
+        tables = self.egos.tables()
+        self._draw(tables, nodes)
+        return tables.batch(nodes)
 
     def _draw(self, tables: SequenceBuilder, nodes: Tensor) -> None:
         self.egos.draw(tables, nodes, INFERENCE_ROUND)

@@ -18,7 +18,7 @@
         predictions.npz        class probabilities of every node
         result.json            accuracies; written last
         model-0/ ...           the same of every model of an ensemble, until the last is done
-      predictions.csv, report.html, weights.png, tensorboard/    what verbs made of it
+      predictions.csv, report.html, weights.png, program.pt2, program.onnx, tensorboard/    what verbs made of it
 
 No other file knows these names. `run.json` says that the folder is ours (`FORMAT`); JSON files carry a sha256 of their own
 content, and a split's result those of all its files: whatever is read is compared. Other people's files in the folder are
@@ -85,6 +85,8 @@ OF_RUN = (
     "predictions.csv",
     "report.html",
     "weights.png",
+    "program.pt2",
+    "program.onnx",
 )
 """What a run, and what verbs make of it, write into its folder."""
 FOLDER_OF_SPLIT, FOLDER_OF_MODEL = re.compile(r"split-\d+"), re.compile(r"(model|restart)-\d+")
@@ -339,6 +341,10 @@ class RunFolder:
     @property
     def default_report(self) -> Path:
         return self.path / "report.html"
+
+    def default_program(self, suffix: str) -> Path:
+        """Where `ansgt export` writes, by the suffix of the format."""
+        return self.path / f"program{suffix}"
 
     @property
     def weights_picture(self) -> Path:
