@@ -145,9 +145,7 @@ class Program(nn.Module):
         ]
         return torch.stack(parts, dim=1)
 
-    def _logits(
-        self, number: int, own: tuple[Tensor, ...], features: Tensor, links: Tensor | None
-    ) -> Tensor:
+    def _logits(self, number: int, own: tuple[Tensor, ...], features: Tensor, links: Tensor | None) -> Tensor:
         tokens, proximity, mask, log_count = own
         batch = SequenceBatch(
             self.layout, tokens, mask, log_count, proximity, features, tokens, tokens[:, 0], links
@@ -241,7 +239,11 @@ def export(
             run = _write_onnx(exported, temporary, about)
         difference = largest_difference(run, program, trained, nodes)
         if not difference <= TOLERANCE:
-            hint = " On a GPU the model multiplies in half precision: try --device cpu." if _on_cuda(models) else ""
+            hint = (
+                " On a GPU the model multiplies in half precision: try --device cpu."
+                if _on_cuda(models)
+                else ""
+            )
             raise InputError(
                 f"The {format} program and the model differ by {difference:.1e} (allowed: {TOLERANCE:g}); "
                 f"nothing was written.{hint}"
