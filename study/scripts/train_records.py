@@ -114,7 +114,7 @@ def collect(lines: Iterable[str], into: Path, commit: str | None = None) -> list
 
     Args:
         into: folder of the records.
-        commit: of the code, where the machine had no repository to ask.
+        commit: of the code, where the machine had no repository to ask, or an older one.
     """
     found: dict[str, dict[int, dict[str, Any]]] = {}
     for line in lines:
@@ -128,7 +128,7 @@ def collect(lines: Iterable[str], into: Path, commit: str | None = None) -> list
         ordered = [parts[index] for index in sorted(parts)]
         rows = [row for part in ordered for row in part.get("splits", [])]
         record = {**ordered[0], **({"splits": rows} if rows else {})}
-        write_json(into / f"{path}.json", {**record, "commit": record.get("commit") or commit})
+        write_json(into / f"{path}.json", {**record, "commit": commit or record.get("commit")})
     return [into / f"{path}.json" for path in found]
 
 
@@ -137,6 +137,7 @@ def main() -> None:
     parser.add_argument("--items", nargs="+", default=list(ITEMS))
     parser.add_argument("--name", default="records", help="of the file of lines")
     parser.add_argument("--collect", nargs="+", type=Path)
+    parser.add_argument("--commit", help="of the code that made the lines, where the machine could not say")
     parser.add_argument(
         "--paper", nargs="*", default=list(PAPER_DATASETS), help="trained with section 6.1 too"
     )
