@@ -1,5 +1,7 @@
 """What models see of a node's features: normalised, with columns for their number if asked for, dense or CSR."""
 
+from dataclasses import replace
+
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -25,6 +27,11 @@ def prepare_features(
     if x.layout == torch.strided and x.shape[1] >= 64 and float((x != 0).float().mean()) < sparse_below:
         return x.to_sparse_csr()
     return x
+
+
+def compared_features(x: Tensor, data: DataSettings, device: torch.device) -> Tensor:
+    """What heuristics compare: the features without `size_columns`, which would decide who is similar."""
+    return prepare_features(x, replace(data, size_columns=False), device)
 
 
 def size_columns(x: Tensor) -> Tensor:

@@ -76,6 +76,12 @@ class Shards:
         """Numbers of the shards that are not there."""
         return [number for number in range(self.count) if not self.path(number).is_file()]
 
+    def bytes(self) -> int:
+        """Size of what is there."""
+        return sum(
+            self.path(number).stat().st_size for number in set(range(self.count)) - set(self.missing())
+        )
+
     def write(self, number: int, rows: sp.csr_array) -> None:
         parts = {name: np.ascontiguousarray(getattr(rows, name), kind) for name, kind in _KINDS.items()}
         with atomic_path(self.path(number)) as temporary:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.errors import InputError
-from ansgt.features import num_appended, prepare_features
+from ansgt.features import compared_features, num_appended, prepare_features
 from ansgt.graph import Graph
 from ansgt.heuristics import heuristic_names
 from ansgt.links import link_columns
@@ -130,8 +130,8 @@ class TrainedANSGT(TrainedModel):
         settings = fitted(AdaptiveSettings, config.settings, "model").check(graph)
         device = torch.device(config.device)
         seen = plain = prepare_features(graph.x, config.data, device)
-        if config.data.size_columns:  # heuristics must not see them: they would decide who is similar
-            plain = prepare_features(graph.x, replace(config.data, size_columns=False), device)
+        if config.data.size_columns:
+            plain = compared_features(graph.x, config.data, device)
         links = link_columns(graph, config.data)
         graph = replace(graph.with_features(plain), links=links)
         pipeline = SequencePipeline(graph, settings, seed, device, cache, seen)
