@@ -1,5 +1,7 @@
 """Numbers that come from outside: of a kind, a shape and a size that torch and scipy can be trusted with."""
 
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,10 @@ def numbers(field: str, value: Any) -> Tensor:
                 raise InputError(f"Field '{field}' has the layout {value.layout}, which is not understood.")
             if value.is_quantized or value.is_nested:
                 raise InputError(f"Field '{field}' must be a plain tensor, not a quantized or nested one.")
-            check_room(field, value.numel() * value.element_size() if value.layout == torch.strided else 0)
+            is_view = (
+                value.layout == torch.strided and not value.is_contiguous()
+            )  # of fewer numbers than it shows
+            check_room(field, value.numel() * value.element_size() if is_view or value.is_cuda else 0)
             tensor = value.detach().to(device="cpu")
             tensor = _from_array(field, tensor.numpy()) if tensor.dtype in UNSIGNED else tensor
         else:
@@ -51,6 +56,40 @@ def _from_array(field: str, value: Any) -> Tensor:
         array = array.astype(np.float64)
     # torch knows neither foreign byte orders nor negative strides, and warns of arrays that may not be written to
     return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
+
+
+def mapped(field: str, path: Path) -> Tensor:
+    """The array of an `.npy` file, read from there where and when it is looked at; never to be written to.
+
+    Numbers that torch has no kind for are read as a whole.
+    """
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # of numpy and the system
+        raise InputError(f"Field '{field}' cannot be read from {path}: {reason(error)}.") from None
+    if not isinstance(array, np.memmap) or array.dtype.kind not in "biuf":
+        raise InputError(f"Field '{field}' must hold numbers, not {str(array.dtype)[:60]} ({path}).")
+    as_it_is = array.dtype.isnative and array.dtype.kind in "bif" and array.dtype.itemsize <= 8
+    if not (as_it_is and array.flags.c_contiguous):
+        check_room(field, array.nbytes)
+        return numbers(field, array)
+    with warnings.catch_warnings():  # torch warns of arrays that it must not write to
+        warnings.simplefilter("ignore")
+        return torch.from_numpy(np.asarray(array))
+
+
+def unfinite(values: Tensor, block: int = 1 << 24) -> int | None:
+    """The first place of `values`, flattened, that holds NaN or infinity; None where there is none. Works block by block.
+
+    >>> unfinite(torch.tensor([[1.0, 2.0], [float("nan"), 0.0]])), unfinite(torch.zeros(3))
+    (2, None)
+    """
+    flat = values.reshape(-1)
+    for start in range(0, len(flat), block):
+        wrong = ~torch.isfinite(flat[start : start + block])
+        if bool(wrong.any()):
+            return start + int(wrong.nonzero()[0])
+    return None
 
 
 def check_room(field: str, needed: int) -> None:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ansgt.arrays import check_room, csr_of, numbers
+from ansgt.arrays import check_room, csr_of, numbers, unfinite
 from ansgt.errors import InputError
 from ansgt.names import Labelling, Names, encoded_labels
 from ansgt.storage import content_hash
@@ -349,11 +349,14 @@ def _check_features(x: Any) -> Tensor:
         raise InputError(
             f"Field 'x' has {tensor.shape[1]} features per node; at most {MOST_FEATURES} are read."
         )
-    tensor = tensor.to(dtype=torch.float32)
+    if tensor.dtype != torch.float32:
+        check_room("x", 4 * tensor.numel() if tensor.layout == torch.strided else 0)
+        tensor = tensor.to(dtype=torch.float32)
     values = tensor if tensor.layout == torch.strided else tensor.values()
-    if not bool(torch.isfinite(values).all()):
+    wrong = unfinite(values)
+    if wrong is not None:
         if tensor.layout == torch.strided:
-            node, column = (~torch.isfinite(tensor)).nonzero()[0].tolist()
+            node, column = divmod(wrong, tensor.shape[1])
             raise InputError(
                 f"Field 'x' holds {tensor[node, column].item()} at node {node}, feature {column}."
             )

@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from ansgt.arrays import csr_of, numbers, truth_mask
+from ansgt.arrays import csr_of, mapped, numbers, truth_mask
 from ansgt.datasets.npz import check_size, read_arrays
 from ansgt.errors import InputError, reason
 from ansgt.graph import Graph, Split
 from ansgt.names import Labelling
-from ansgt.storage import write_npz
+from ansgt.storage import atomic_path, write_npz
 
 REQUIRED = ("x", "edge_index", "y")
 OPTIONAL = ("train_mask", "val_mask", "test_mask")
@@ -76,10 +76,14 @@ def check_names(keys: Collection[str]) -> None:
             raise InputError(f"a field {key[:40]!r} that is not known; did you mean '{near[0]}'?")
 
 
-def write_graph(path: Path, graph: Graph, split: Split | None = None) -> None:
-    """Writes a graph (and the masks of a split) as the `.npz` that `load` reads."""
+def write_graph(path: Path, graph: Graph, split: Split | None = None, features_beside: bool = False) -> None:
+    """Writes a graph (and the masks of a split) as the `.npz` that `load` reads, dense features beside it if asked for."""
     x: Any = graph.features
-    if sp.issparse(x):
+    arrays: dict[str, Any] = {}
+    if features_beside and not sp.issparse(x):
+        with atomic_path(beside(path)) as temporary, temporary.open("wb") as stream:
+            np.save(stream, x)
+    elif sp.issparse(x):
         parts = (x.data, x.indices.astype(np.int64), x.indptr.astype(np.int64), np.array(x.shape))
         arrays = dict(zip(SPARSE, parts, strict=True))
     else:
@@ -98,21 +102,36 @@ def _from_npz(path: Path) -> tuple[Any, list[str]]:
     values, names = read_arrays(path, (*REQUIRED, *OPTIONAL, *SPARSE, *NAMES), texts=TEXTS)
     try:
         meant = _labelling(values)
-        if set(SPARSE) <= set(names):
-            if "x" in names:
-                raise InputError(f"It has both 'x' and {', '.join(SPARSE)}.")
-            x = csr_of("x", *(values.pop(key) for key in SPARSE))
-            values["x"] = x
+        elsewhere = _features_elsewhere(path, values, names)
         found = {
-            key: value if sp.issparse(value) or value.dtype.kind == "U" else numbers(key, value)
-            for key, value in values.items()
+            key: value if value.dtype.kind == "U" else numbers(key, value) for key, value in values.items()
         }
+        if elsewhere is not None:
+            found["x"] = elsewhere
+            names.append("x")
         _check_shapes(found)
     except InputError as error:
         raise InputError(f"{str(error).rstrip('.')} (graph file {path}).") from None
-    if sp.issparse(found.get("x")):
-        found["x"] = _sparse_tensor(found["x"])
+    if sp.issparse(elsewhere):
+        found["x"] = _sparse_tensor(elsewhere)
     return SimpleNamespace(**found, **meant), names
+
+
+def _features_elsewhere(path: Path, values: dict[str, np.ndarray], names: Collection[str]) -> Any:
+    """Features that are not the array `x`: a CSR matrix out of its four arrays, or a mapped file; else None."""
+    matrix, features = set(SPARSE) <= set(names), beside(path)
+    if matrix and "x" in names:
+        raise InputError(f"It has both 'x' and {', '.join(SPARSE)}.")
+    if os.path.isfile(features):
+        if matrix or "x" in names:
+            raise InputError(f"It has features, and {features.name} lies beside it: take one of them away.")
+        return mapped("x", features)
+    return csr_of("x", *(values.pop(key) for key in SPARSE)) if matrix else None
+
+
+def beside(path: Path) -> Path:
+    """Where the features of a graph file may lie by themselves: `g.x.npy` beside `g.npz`; they are mapped, not read."""
+    return path.with_name(f"{path.stem}.x.npy")
 
 
 def _labelling(values: dict[str, np.ndarray]) -> dict[str, Any]:
