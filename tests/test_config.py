@@ -115,7 +115,7 @@ def test_a_text_from_python_is_not_read_as_yaml() -> None:
         ("norm=3", "must be one of none, batch, not 3"),
         ("lr=-1", "Setting optim.lr must be at least 0, not -1"),
         ("epochs=0", "Setting train.epochs must be at least 1, not 0"),
-        ("num_models=0", "Setting train.num_models must be at least 1, not 0"),
+        ("num_models=0", "Setting train.num_models must be in [1, 1000], not 0"),
         ("beta1=1", "Setting optim.beta1 must be in [0, 1), not 1"),
         ("patience=-1", "Setting train.patience must be at least 0, not -1"),
         ("clip_norm=0", "Setting optim.clip_norm must be greater than 0, not 0"),

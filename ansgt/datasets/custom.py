@@ -22,8 +22,9 @@ from ansgt.storage import atomic_path, write_npz
 
 REQUIRED = ("x", "edge_index", "y")
 OPTIONAL = ("train_mask", "val_mask", "test_mask")
-NAMES = ("node_names", "class_names", "names")
-"""What nodes and classes are called: two arrays of texts or numbers, or both as `names`, which ansgt itself writes."""
+STORED = "ansgt_names"
+NAMES = ("node_names", "class_names", STORED)
+"""What nodes and classes are called: two arrays of texts or numbers, or both in one, which ansgt itself writes."""
 TEXTS = ("y", "node_names", "class_names")
 """Arrays of an `.npz` that may hold texts."""
 SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
@@ -94,7 +95,7 @@ def write_graph(path: Path, graph: Graph, split: Split | None = None, features_b
         for part in ("train", "val", "test"):
             arrays[f"{part}_mask"] = np.isin(np.arange(graph.num_nodes), getattr(split, part).numpy())
     if graph.labelling:
-        arrays["names"] = graph.labelling.packed()
+        arrays[STORED] = graph.labelling.packed()
     write_npz(path, **arrays, edge_index=edges, y=graph.y.numpy())
 
 
@@ -137,9 +138,9 @@ def beside(path: Path) -> Path:
 def _labelling(values: dict[str, np.ndarray]) -> dict[str, Any]:
     """What nodes and classes are called, taken out of the arrays of a file."""
     given: dict[str, Any] = {key: values.pop(key) for key in NAMES if key in values}
-    if "names" not in given:
+    if STORED not in given:
         return given
-    stored = Labelling.unpacked(given["names"])
+    stored = Labelling.unpacked(given[STORED])
     return {"node_names": stored.nodes, "class_names": stored.classes, "columns": stored.columns}
 
 

@@ -65,7 +65,6 @@ CASES = {
         ("train", "range.npz", *TRAIN),
         "Field 'edge_index' names node 16, but the graph has 12",
     ),
-    "labels with a gap": (("train", "labels.npz", *TRAIN), "label 1 is missing"),
     "labels of another length": (("train", "shape.npz", *TRAIN), "Field 'y' must have shape [12]"),
     "overlapping masks": (("train", "overlap.npz", *TRAIN), "in both train and val"),
     "an empty mask": (("train", "empty.npz", *TRAIN), "val part of split 'given' is empty"),

@@ -106,7 +106,7 @@ def test_an_explanation_shares_its_attention_among_all_tokens() -> None:
         ("coarsening_method=xx", "must be one of vn, ve, jc"),
         ("initial=[1.0, 2.0]", "2 values for 4 heuristics"),
         ("p_min=0.0", "p_min must be in (0, 1]"),
-        ("num_layers=0", "num_layers must be at least 1, not 0"),
+        ("num_layers=0", "num_layers must be in [1, 1000], not 0"),
         ("num_inference=0", "num_inference must be at least 1, not 0"),
     ],
 )

@@ -51,7 +51,7 @@ def test_names_and_objects_are_accepted() -> None:
         ({"num_sampled": 0}, "model.num_sampled must be at least 1, not 0"),
         ({"restart_prob": 0}, r"model.restart_prob must be in \(0, 1\], not 0"),
         ({"coarsening_rate": 1.5}, r"model.coarsening_rate must be in \(0, 1\], not 1.5"),
-        ({"num_proximity": 0}, "model.num_proximity must be at least 1"),
+        ({"num_proximity": 0}, "model.num_proximity must be in"),
     ],
 )
 def test_what_does_not_fit_is_named(values: dict[str, object], message: str) -> None:
