@@ -68,7 +68,7 @@ class AdaptiveLearner:
         return float(loss)
 
     def _pilot(self) -> None:
-        """`pilot_epochs` epochs, each followed by an update (a row of a negative epoch); then all but the bandit is as before."""
+        """`pilot_epochs` epochs, each with an update (rows of negative epochs); then all but the bandit is as before."""
         pilot = self.settings.pilot_epochs
         forget = self.step.snapshot()
         for epoch in range(-pilot, 0):
