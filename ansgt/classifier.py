@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import torch
@@ -25,7 +25,8 @@ from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.turns import turn
 
 if TYPE_CHECKING:
-    from ansgt.prediction.explanation import Explanation
+    from ansgt.prediction.explanation import Explanation, Explanations
+    from ansgt.prediction.faithfulness import Faithfulness
 
 ROWS = (
     "fit takes a graph, and its labels with it: fit(data). Rows without edges have no graph; give "
@@ -143,10 +144,41 @@ class NodeClassifier(NodeEstimator):
             raise InputError("The mask holds nodes without a label.")
         return score(torch.from_numpy(self.predict_proba(nodes=nodes)), graph.y[nodes])[0]
 
-    def explain(self, node: Any, top: int = 15) -> "Explanation":
-        """Which nodes `node` attended to, how much, and which heuristic brought each of them."""
-        self._fitted()
-        return self.trained_.explain(node, top)
+    @overload
+    def explain(
+        self, node: list[Any] | np.ndarray | torch.Tensor, top: int = 15, *, data: Any = None
+    ) -> "Explanations": ...
+    @overload
+    def explain(self, node: Any, top: int = 15, *, data: Any = None) -> "Explanation": ...
+    def explain(self, node: Any, top: int = 15, *, data: Any = None) -> "Explanation | Explanations":
+        """Which nodes `node` attended to, how much, and which heuristic brought each of them.
+
+        A baseline has no sequences: PyG's `Explainer` then says how much other nodes' features matter.
+
+        Args:
+            node: a name, or an index where nodes have no names; or several in a list or array, or a mask.
+            top: how many attended nodes to list of each.
+            data: another graph, as for `predict`; the explanation says which of the node's neighbours were trained on.
+        """
+        run = self._fitted()
+        with turn():
+            trained = self.trained_ if data is None else run.moved(Graph.from_data(data))
+            if isinstance(node, str | tuple) or not hasattr(node, "__len__"):
+                return trained.explain(node, top)
+            return trained.explain_nodes(trained.graph.find(node).tolist(), top)
+
+    def faithfulness(self, nodes: Any = None, **options: int) -> "Faithfulness":
+        """Whether explanations are true of the model: how far the predicted class falls without the nodes they name.
+
+        Args:
+            nodes: a mask, names or indices; None: the test part, or all nodes without one.
+            options: `dropped`, `draws`, `seed` of `ansgt.prediction.faithfulness`.
+        """
+        from ansgt.prediction.faithfulness import faithfulness
+
+        graph, test = self._fitted().graph, self.split_.test
+        chosen = test if nodes is None and len(test) else graph.find(nodes)
+        return faithfulness(self.trained_, chosen.tolist(), **options)
 
     def save(self, path: Path | str) -> None:
         """Writes a run directory (safetensors, JSON, npz) that `load` and the `ansgt` verbs read; replaces an older one."""

@@ -1,16 +1,25 @@
 """The frame of every picture: one style, no screen, and a file that is either whole or absent."""
 
+import base64
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from matplotlib import rc_context
+from matplotlib.figure import Figure  # not pyplot: it would choose a screen, and keeps every figure
+
+from ansgt.errors import InputError
 from ansgt.storage import atomic_path
 from ansgt.turns import turn
 
 COLORS = {"1-hop": "#3b6fb6", "2-hop": "#58a46b", "ppr": "#d98b2b", "knn": "#b5456b"}
 """One colour per heuristic, the same in every figure; others take matplotlib's cycle."""
 GREY = "#8a8a8a"
+DOTS = 150
+"""Per inch."""
+FORMATS = ("png", "pdf", "svg")
 STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -30,20 +39,48 @@ def printable(value: object) -> str:
     return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
+class Picture(Figure):
+    """A figure that a notebook draws inline by itself, whatever its backend: no screen, and nothing that keeps it."""
+
+    def _repr_png_(self) -> bytes:
+        return _bytes_of(self, "png")
+
+    def _repr_html_(self) -> str:
+        return f'<img src="data:image/png;base64,{base64.b64encode(self._repr_png_()).decode()}">'
+
+
 @contextmanager
-def figure(path: Path | str, width: float = 6.4, height: float = 3.8, columns: int = 1) -> Iterator[Any]:
-    """Yields axes (an array of them for several columns) and writes the picture when the block ends.
+def canvas(width: float = 6.4, height: float = 3.8) -> Iterator[Picture]:
+    """Yields an empty picture to draw into.
 
     Matplotlib's style is the process's: threads draw one after another.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure  # not pyplot: it would choose a screen, and keeps every figure
-
     with turn(), rc_context(STYLE):
-        fig = Figure(figsize=(width, height), layout="constrained")
-        yield fig.subplots(1, columns)
-        with atomic_path(path) as temporary:
-            fig.savefig(temporary, dpi=150, format=Path(path).suffix.lstrip(".") or "png")
+        yield Picture(figsize=(width, height), layout="constrained")
+
+
+def save(picture: Figure, path: Path | str) -> None:
+    """Writes a picture, by the suffix of its file (.png, .pdf or .svg)."""
+    form = Path(path).suffix.lstrip(".") or "png"
+    if form not in FORMATS:
+        raise InputError(f"A picture goes to one of .{', .'.join(FORMATS)}, not to {Path(path).name!r}.")
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(_bytes_of(picture, form))
+
+
+@contextmanager
+def figure(path: Path | str, width: float = 6.4, height: float = 3.8, columns: int = 1) -> Iterator[Any]:
+    """Yields axes (an array of them for several columns) and writes the picture when the block ends."""
+    with canvas(width, height) as picture:
+        yield picture.subplots(1, columns)
+        save(picture, path)
+
+
+def _bytes_of(picture: Figure, form: str) -> bytes:
+    out = io.BytesIO()
+    with turn(), rc_context(STYLE):
+        picture.savefig(out, dpi=DOTS, format=form)
+    return out.getvalue()
 
 
 def direct_labels(axes: Any, x: float, ends: Mapping[str, tuple[float, str]], size: float = 8.5) -> None:

@@ -159,8 +159,12 @@ def test_not_fitted_and_unknown_settings(data: Data) -> None:
 def test_a_baseline_behind_the_same_interface(data: Data) -> None:
     clf = ansgt.NodeClassifier("gcn", epochs=20, device="cpu").fit(data)
     assert clf.score(data.test_mask) > 0.5
-    with pytest.raises(InputError, match="Only ANS-GT can be explained"):
-        clf.explain(3)
+    found = clf.explain(3, top=5)
+    assert found.heuristics == {}
+    assert sum(found.kinds.values()) == pytest.approx(1)
+    assert found.prediction == clf.predict()[3]
+    assert all(row.distance is not None and row.distance <= 2 for row in found.attended)
+    assert clf.explain(3, top=5) == found
 
 
 @pytest.mark.parametrize("sampling", ["with", "distinct", "without"])

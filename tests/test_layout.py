@@ -14,6 +14,7 @@ ORDER = [
     "turns",
     "seal",
     "storage",
+    "table",
     "plotting",
     "device",
     "arrays",

@@ -5,6 +5,7 @@ A `TrainedModel` is what is left when training is over. It predicts, explains, a
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from ansgt.storage import DiskCache
 from ansgt.turns import turn
 
 if TYPE_CHECKING:  # whoever only predicts does not pay for explanations
-    from ansgt.prediction.explanation import Attention, Explanation
+    from ansgt.prediction.explanation import Explanation, Explanations
+    from ansgt.prediction.focus import Attention, Focus
 
 TRAINED: dict[str, str] = {
     "ansgt": "ansgt.prediction.ansgt:TrainedANSGT",
@@ -36,6 +38,9 @@ class TrainedModel(ABC):
     Args:
         graph: the graph it predicts on.
     """
+
+    trained_on: np.ndarray | None = None
+    """Which nodes of the graph were trained on [n], bool; None where that is not known."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -76,6 +81,25 @@ class TrainedModel(ABC):
         """What the sequences of each of `nodes` attended to, one entry per model; none without sampled sequences."""
         return [[] for _ in range(len(nodes))]
 
+    def importance(self, node: int) -> np.ndarray:
+        """How much every node's features matter to the class of `node` [n]; sums to 1. For models without sequences."""
+        raise InputError(
+            "This model cannot be explained: it has neither sequences drawn by heuristics nor one input."
+        )
+
+    def focuses(self, nodes: Tensor, top: int) -> "list[Focus]":
+        """Whom each of `nodes` attended to, the `top` largest shares."""
+        from ansgt.prediction.focus import focus_of, focus_of_importance
+
+        attentions = self.attentions(nodes)
+        if all(attentions):
+            return [focus_of(each, top) for each in attentions]
+        probabilities = self.predict_proba(nodes)
+        return [
+            focus_of_importance(self.importance(node), node, probabilities[place], top)
+            for place, node in enumerate(nodes.tolist())
+        ]
+
     def explain(self, node: Any, top: int = 15) -> "Explanation":
         """Which nodes `node` attended to, how much, and which heuristic brought each of them.
 
@@ -83,14 +107,14 @@ class TrainedModel(ABC):
             node: its name, or its number where nodes have no names.
             top: how many attended nodes to list.
         """
-        from ansgt.prediction.explanation import explain_node
+        return self.explain_nodes([self.graph.place(node)], top)[0]
 
-        node = self.graph.place(node)
+    def explain_nodes(self, nodes: Sequence[int], top: int = 15) -> "Explanations":
+        """The same for several nodes, given by their indices."""
+        from ansgt.prediction.explanation import explain
+
         with turn():
-            (attentions,) = self.attentions(torch.tensor([node]))
-            if not attentions:
-                raise InputError("Only ANS-GT can be explained: other models have no sampled sequences.")
-            return explain_node(attentions, self.predict_proba, self.graph, node, top)
+            return explain(self, nodes, top)
 
 
 def build_trained(config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> TrainedModel:

@@ -17,7 +17,7 @@ from ansgt.links import link_columns
 from ansgt.models.ansgt import ANSGT, ANSGTSettings, LinkColumns
 from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
 from ansgt.prediction import TrainedModel
-from ansgt.prediction.explanation import Attention, attentions_of
+from ansgt.prediction.focus import Attention, attentions_of
 from ansgt.prediction.inference import Execution, FreshInference
 from ansgt.sequences import SequenceBatch, SequenceBuilder, SequenceSettings
 from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Range, Rate, Size, fitted

@@ -16,7 +16,7 @@ from torch import Tensor
 from ansgt.prediction import TrainedModel
 
 if TYPE_CHECKING:
-    from ansgt.prediction.explanation import Attention
+    from ansgt.prediction.focus import Attention
 
 PREFIXES = ("model", "restart")
 """Of a model's weights among R models' ("model-0.head.weight"); the second in records of version 0.1."""
@@ -60,6 +60,11 @@ class Ensemble(TrainedModel):
     def attentions(self, nodes: Tensor) -> "list[list[Attention]]":
         each = [model.attentions(nodes) for model in self.models]
         return [[one for part in parts for one in part] for parts in zip(*each, strict=True)]
+
+    def importance(self, node: int) -> np.ndarray:
+        """The mean over the models."""
+        mean: np.ndarray = np.mean([model.importance(node) for model in self.models], axis=0)
+        return mean
 
 
 def joined(weights: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -1,28 +1,25 @@
-"""Why a node got its class: the nodes it attended to, and the heuristic that brought each of them."""
+"""Why nodes got their classes: the nodes they attended to, and the heuristic that brought each of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+import html
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
-from scipy.sparse.csgraph import dijkstra
-from torch import Tensor
 
+from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.heuristics import heuristic_names
-from ansgt.models.ansgt import ANSGT
-from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
-from ansgt.plotting import COLORS, GREY, figure
-from ansgt.prediction.inference import evaluation
-from ansgt.sampling import SampledNodes
-from ansgt.sequences import SequenceLayout, TokenKind
+from ansgt.prediction import TrainedModel
+from ansgt.prediction.focus import Focus
+from ansgt.table import Table, short
 
-CHUNK = 128
-"""Nodes whose attention is computed at a time."""
-WIDEST = 24
-"""Characters of a name in a table or picture."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_NEIGHBOURS = 50
+"""Neighbours that an explanation lists by name."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,8 @@ class Attended:
         prediction: class that the model gives it.
         distance: hops from the centre; None when no path leads there.
         drawn: share of the S sequences it is in.
-        heuristics: share that each heuristic had in drawing it, p_k Q_ki / psi_i; sums to 1.
+        heuristics: share that each heuristic had in drawing it, p_k Q_ki / psi_i; sums to 1. {} for a baseline.
+        trained: whether the model was trained on its label; None where that is not known.
     """
 
     node: Any
@@ -46,17 +44,44 @@ class Attended:
     distance: int | None
     drawn: float
     heuristics: dict[str, float]
+    trained: bool | None = None
+
+    @property
+    def brought_by(self) -> str | None:
+        """The heuristic with the largest part; None for a baseline."""
+        return max(self.heuristics, key=lambda name: self.heuristics[name], default=None)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A direct neighbour of the centre, attended to or not.
+
+    Args:
+        node: its name; its number where nodes have no names.
+        label: known class, or None.
+        significance: its share of the attention.
+        trained: whether the model was trained on its label; None where that is not known.
+    """
+
+    node: Any
+    label: Any
+    significance: float
+    trained: bool | None = None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `explain` returns; `str()` is a table, `as_dict()` goes into JSON, `plot(path)` draws it.
+    """What `explain` returns of one node; `str()` is a table, `as_dict()` goes into JSON, `plot()` draws it.
 
     Args:
         node, label, prediction, probabilities: the centre and what the model says of it.
         kinds: share of significance that went to the centre itself, sampled nodes, super-nodes, global nodes.
-        heuristics: the same for sampled nodes, by the heuristic that brought them.
+        heuristics: the same for sampled nodes, by the heuristic that brought them; {} for a baseline.
         attended: nodes by falling significance.
+        trained: whether the model was trained on the centre's label; None where that is not known.
+        num_neighbours, num_trained: neighbours of the centre in the graph, and how many of them were trained on.
+        neighbours: the first of them, those trained on and attended to most in front.
+        edges: links between the centre, the attended nodes and the listed neighbours.
     """
 
     node: Any
@@ -66,246 +91,259 @@ class Explanation:
     kinds: dict[str, float]
     heuristics: dict[str, float]
     attended: list[Attended]
+    trained: bool | None = None
+    num_neighbours: int = 0
+    num_trained: int | None = None
+    neighbours: tuple[Neighbour, ...] = ()
+    edges: tuple[tuple[Any, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def plot(self, path: Path | str) -> None:
-        """Draws the attended nodes as bars, split by the heuristic that brought them (.png, .pdf or .svg)."""
-        plot_explanation(self, path)
+    def plot(self, path: Path | str | None = None) -> "Figure":
+        """A picture of two parts: the attended nodes as bars, and the centre's surroundings with attention as lines.
 
-    def __str__(self) -> str:
-        names = list(self.heuristics)
-        wide = {
-            "node": max([7, *(len(_short(row.node)) for row in self.attended)]),
-            "label": max([6, *(len(_short(row.label)) for row in self.attended)]),
-            "class": max([6, *(len(_short(row.prediction)) for row in self.attended)]),
-        }
-        lines = [
-            f"node {self.node}: class {self.prediction} (p = {max(self.probabilities):.3f}), "
-            f"label {'unknown' if self.label is None else self.label}",
-            "attention went to " + ", ".join(f"{name} {100 * v:.0f} %" for name, v in self.kinds.items()),
-            "brought by " + ", ".join(f"{name} {100 * v:.0f} %" for name, v in self.heuristics.items()),
-            "",
-            f"{'node':>{wide['node']}} {'share':>7} {'label':>{wide['label']}} {'class':>{wide['class']}} {'hops':>5} "
-            + " ".join(f"{n:>6}" for n in names),
-        ]
-        for row in self.attended:
-            label = "-" if row.label is None else _short(row.label)
-            hops = "-" if row.distance is None else str(row.distance)
-            parts = " ".join(f"{100 * row.heuristics[n]:5.0f}%" for n in names)
-            share = f"{100 * row.significance:6.1f}%"
-            node, prediction = _short(row.node), _short(row.prediction)
-            lines.append(
-                f"{node:>{wide['node']}} {share:>7} {label:>{wide['label']}} {prediction:>{wide['class']}} "
-                f"{hops:>5} {parts}"
-            )
-        return "\n".join(lines)
+        Args:
+            path: also write it there (.png, .pdf or .svg).
 
+        Returns:
+            A figure of matplotlib, which a notebook draws inline.
+        """
+        from ansgt.prediction.picture import draw_explanation
 
-def _short(name: Any) -> str:
-    """A name in a column of a table."""
-    text = str(name)
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+        return draw_explanation(self, path)
 
+    def table(self) -> Table:
+        """The attended nodes; the first column is the centre."""
+        return Explanations([self]).table()
 
-@dataclass(frozen=True, eq=False)
-class Attention:
-    """What one model's S sequences of a node attended to.
-
-    Args:
-        layout: which slots are what.
-        heuristics: names of the K heuristics.
-        share: of the attention of all sequences together [S, T].
-        ids, mask: the sampled nodes [S, N].
-        posterior: probability that heuristic k drew a slot's node, p_k Q_ki / psi_i [K, S, N].
-        probabilities: of the classes [C].
-    """
-
-    layout: SequenceLayout
-    heuristics: list[str]
-    share: np.ndarray
-    ids: np.ndarray
-    mask: np.ndarray
-    posterior: np.ndarray
-    probabilities: Tensor
+    def to_frame(self) -> Any:
+        """`table` as a pandas DataFrame."""
+        return Explanations([self]).to_frame()
 
     @property
-    def sampled(self) -> np.ndarray:
-        """Share of the sampled slots [S, N]."""
-        return self.share[:, self.layout.sampled]
+    def measured(self) -> str:
+        """What a share is a share of."""
+        return "attention" if self.heuristics else "importance by PyG's Explainer"
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the model says of the node, where attention went, which neighbours it was trained on."""
+        label = "unknown" if self.label is None else self.label
+        seen = {None: "", True: ", trained on", False: ", not trained on"}[self.trained]
+        lines = [
+            f"node {self.node}: class {self.prediction} (p = {max(self.probabilities):.3f}), label {label}{seen}",
+            f"{self.measured} went to "
+            + ", ".join(f"{name} {100 * v:.0f} %" for name, v in self.kinds.items()),
+        ]
+        if self.heuristics:
+            lines.append(
+                "brought by " + ", ".join(f"{name} {100 * v:.0f} %" for name, v in self.heuristics.items())
+            )
+        if self.num_trained is not None:
+            lines.append(self._neighbours_in_words(self.num_trained))
+        return lines
+
+    def _neighbours_in_words(self, number: int, longest: int = 8) -> str:
+        if self.num_neighbours == 0:
+            return "it has no neighbours"
+        named = [short(one.node) for one in self.neighbours if one.trained][:longest]
+        more = f" and {number - len(named)} more" if number > len(named) else ""
+        names = f": {', '.join(named)}{more}" if named else ""
+        return f"of its {self.num_neighbours} neighbours {number} were trained on{names}"
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences, "", self._shown().text().rstrip("\n")])
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(html.escape(line) for line in self.sentences)
+        return f"<div>{lines}</div>{self._shown().html()}"
+
+    def _shown(self) -> Table:
+        """The attended nodes for somebody who knows which node it is about."""
+        names, known = list(self.heuristics), self.num_trained is not None
+        head = ["node", "share", "label", "class", "hops", *names, *(["trained"] if known else [])]
+        words = {None: None, True: "yes", False: "no"}
+        rows = [
+            [row.node, row.significance, row.label, row.prediction, row.distance]
+            + [row.heuristics[name] for name in names]
+            + ([words[row.trained]] if known else [])
+            for row in self.attended
+        ]
+        return Table(head, rows, formats={"share": ".1%", **dict.fromkeys(names, ".0%")}, missing="-")
 
 
-def attentions_of(model: ANSGT, pipeline: SequencePipeline, p: Tensor, nodes: Tensor) -> Iterator[Attention]:
-    """Of every node, from the fresh sequences that the prediction itself uses; many nodes in chunks."""
-    for centres in nodes.to(pipeline.device).split(CHUNK):
-        yield from _attentions_of_chunk(model, pipeline, p, centres)
-
-
-def _attentions_of_chunk(
-    model: ANSGT, pipeline: SequencePipeline, p: Tensor, centres: Tensor
-) -> Iterator[Attention]:
-    drawn = pipeline.draw(centres, p, INFERENCE_ROUND)
-    batch = drawn.sequences.batch(centres)
-    with evaluation(model):
-        logits, s = model.classify(batch, significance=True)
-    assert s is not None
-    number, names = len(centres), heuristic_names(pipeline.heuristics)
-    s = s.double().cpu().view(number, -1, s.shape[-1])  # [b, S, T]
-    probabilities = logits.float().softmax(dim=-1).view(number, s.shape[1], -1).mean(dim=1).cpu()
-    ids, mask = drawn.sampled.ids.cpu().numpy(), drawn.sampled.mask.cpu().numpy()
-    posterior = _posterior(drawn.sampled)
-    for i in range(number):
-        yield Attention(
-            layout=batch.layout,
-            heuristics=names,
-            share=s[i].numpy() / max(float(s[i].sum()), 1e-12),
-            ids=ids[i],
-            mask=mask[i],
-            posterior=posterior[:, i],
-            probabilities=probabilities[i],
-        )
-
-
-def _posterior(sampled: SampledNodes) -> np.ndarray:
-    """p_k Q_ki / psi_i of the sampled nodes [K, b, S, N]."""
-    shares = sampled.mixture.shares(sampled.p, sampled.rows)  # [K, b]
-    joint = shares[:, :, None, None] * sampled.q.double()
-    return (joint / joint.sum(dim=0).clamp(min=1e-300)).cpu().numpy()
-
-
-def explain_node(
-    attentions: Sequence[Attention],
-    predict_proba: Callable[[Tensor], Tensor],
-    graph: Graph,
-    node: int,
-    top: int = 15,
-) -> Explanation:
-    """Explains one node's prediction by what the sequences of one or several models attended to.
+class Explanations(Sequence[Explanation]):
+    """What `explain` returns of several nodes: a sequence of explanations, and a table of all of them.
 
     Args:
-        attentions: one entry per model.
-        predict_proba: gives the class probabilities of any nodes.
-        graph: for labels and distances.
-        top: how many attended nodes to list.
+        each: one explanation per node.
     """
-    focus = focus_of(attentions, top)
-    return Explanation(
-        node=graph.node_name(node),
-        label=_label(graph, node),
-        prediction=graph.class_name(int(focus.probabilities.argmax())),
-        probabilities=[float(p) for p in focus.probabilities],
-        kinds=focus.kinds,
-        heuristics=focus.heuristics,
-        attended=_attended(focus, predict_proba, graph, node),
-    )
+
+    def __init__(self, each: Sequence[Explanation]) -> None:
+        self._each = list(each)
+
+    @overload
+    def __getitem__(self, place: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Explanations": ...
+    def __getitem__(self, place: int | slice) -> "Explanation | Explanations":
+        return Explanations(self._each[place]) if isinstance(place, slice) else self._each[place]
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def table(self) -> Table:
+        """One row per centre and attended node."""
+        names = list(dict.fromkeys(name for one in self._each for name in one.heuristics))
+        head = ["node", "prediction", "probability", "label", "attended", "share", "attended_label"]
+        head += ["attended_prediction", "hops", "drawn", "trained", *names]
+        rows = [
+            [one.node, one.prediction, max(one.probabilities), one.label]
+            + [row.node, row.significance, row.label, row.prediction, row.distance, row.drawn, row.trained]
+            + [row.heuristics.get(name) for name in names]
+            for one in self._each
+            for row in one.attended
+        ]
+        shares = dict.fromkeys(["share", "drawn", *names], ".1%")
+        return Table(head, rows, formats={"probability": ".3f", **shares})
+
+    def to_frame(self) -> Any:
+        """`table` as a pandas DataFrame (extra ``ansgt[tables]``)."""
+        try:
+            import pandas
+        except ImportError:
+            raise InputError("A DataFrame needs pandas: pip install 'ansgt[tables]'.") from None
+        table = self.table()
+        frame = pandas.DataFrame(table.rows, columns=list(table.head))
+        return frame.astype({"hops": "Int64", "trained": "boolean"})
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"explanations": [one.as_dict() for one in self._each]}
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self._each))
+
+    def __repr__(self) -> str:
+        return f"Explanations of {len(self)} nodes"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def explain(trained: TrainedModel, nodes: Sequence[int], top: int) -> Explanations:
+    """Explains the predictions of some nodes by what their sequences attended to, or by how much other nodes matter.
+
+    Args:
+        trained: the model, on the graph in question.
+        nodes: indices.
+        top: how many attended nodes to list of each.
+    """
+    graph = trained.graph
+    focuses = trained.focuses(torch.tensor(nodes, dtype=torch.int64), top)
+    attended = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(focus.ids for focus in focuses)]))
+    classes = trained.predict_proba(torch.from_numpy(attended)).argmax(dim=1).tolist()
+    predicted = dict(zip(attended.tolist(), classes, strict=True))
+    around = Surroundings(graph, trained.trained_on, predicted)
+    return Explanations([around.explanation(node, one) for node, one in zip(nodes, focuses, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
-class Focus:
-    """Whom one node attended to: every node once, by falling share.
+class Surroundings:
+    """What stands around explained nodes.
 
     Args:
-        kinds: share that went to the centre itself, sampled nodes, super-nodes, global nodes.
-        heuristics: the same for sampled nodes, by the heuristic that brought them.
-        probabilities: of the classes [C].
-        ids: the attended nodes [t], int64.
-        share: of all attention [t].
-        drawn: share of the sequences that a node is in [t].
-        brought: share that each heuristic had in drawing it [t, K].
+        graph: for names, labels, edges and distances.
+        trained_on: which nodes were trained on [n], bool; None where that is not known.
+        predicted: class of every attended node.
     """
 
-    kinds: dict[str, float]
-    heuristics: dict[str, float]
-    probabilities: Tensor
-    ids: np.ndarray
-    share: np.ndarray
-    drawn: np.ndarray
-    brought: np.ndarray
+    graph: Graph
+    trained_on: np.ndarray | None
+    predicted: dict[int, int]
 
-
-def focus_of(attentions: Sequence[Attention], top: int) -> Focus:
-    """Sums the attention of one node's sequences, of all models, over the nodes in them; the `top` largest are kept."""
-    joint = _joined(attentions)
-    mask, kind, names = joint.mask, joint.layout.kind, joint.heuristics
-    brought = (joint.sampled * mask)[None] * joint.posterior
-    total = max(float(brought.sum()), 1e-12)
-    found, where = np.unique(joint.ids[mask], return_inverse=True)
-    share, times = np.bincount(where, weights=joint.sampled[mask]), np.bincount(where)
-    order = np.argsort(-share, kind="stable")[:top]
-    parts = [np.bincount(where, weights=joint.posterior[k][mask]) / times for k in range(len(names))]
-    return Focus(
-        kinds={k.name.lower(): float(joint.share[:, (kind == int(k)).numpy()].sum()) for k in TokenKind},
-        heuristics={name: float(brought[k].sum()) / total for k, name in enumerate(names)},
-        probabilities=joint.probabilities,
-        ids=found[order],
-        share=share[order],
-        drawn=np.minimum(times[order] / len(joint.ids), 1.0),
-        brought=np.stack(parts, axis=1)[order],
-    )
-
-
-def _joined(parts: Sequence[Attention]) -> Attention:
-    """The attention of several models as if of one with all their sequences."""
-    return Attention(
-        layout=parts[0].layout,
-        heuristics=parts[0].heuristics,
-        share=np.concatenate([part.share for part in parts]) / len(parts),
-        ids=np.concatenate([part.ids for part in parts]),
-        mask=np.concatenate([part.mask for part in parts]),
-        posterior=np.concatenate([part.posterior for part in parts], axis=1),
-        probabilities=torch.stack([part.probabilities for part in parts]).mean(dim=0),
-    )
-
-
-def _attended(
-    focus: Focus, predict_proba: Callable[[Tensor], Tensor], graph: Graph, node: int
-) -> list[Attended]:
-    """The attended nodes with what the graph and the model say of each."""
-    if len(focus.ids) == 0:
-        return []
-    hops = dijkstra(graph.adj, indices=node, unweighted=True)
-    classes = predict_proba(torch.from_numpy(focus.ids)).argmax(dim=1).tolist()
-    return [
-        Attended(
-            node=graph.node_name(other),
-            significance=float(focus.share[i]),
-            label=_label(graph, other),
-            prediction=graph.class_name(classes[i]),
-            distance=int(hops[other]) if np.isfinite(hops[other]) else None,
-            drawn=float(focus.drawn[i]),
-            heuristics=dict(zip(focus.heuristics, focus.brought[i].tolist(), strict=True)),
+    def explanation(self, node: int, focus: Focus) -> Explanation:
+        """One node's, from whom it attended to."""
+        neighbours, own = self._neighbours(node, focus), self._of(node)
+        known = None if self.trained_on is None else int(self.trained_on[own].sum())
+        listed = neighbours[:MOST_NEIGHBOURS]
+        shown = sorted({node, *focus.ids.tolist(), *listed})
+        return Explanation(
+            node=self.graph.node_name(node),
+            label=self._label(node),
+            prediction=self.graph.class_name(int(focus.probabilities.argmax())),
+            probabilities=[float(p) for p in focus.probabilities],
+            kinds=focus.kinds,
+            heuristics=focus.heuristics,
+            attended=self._attended(node, focus),
+            trained=self._trained(node),
+            num_neighbours=len(own),
+            num_trained=known,
+            neighbours=tuple(self._neighbour(other, focus) for other in listed),
+            edges=self._edges(shown),
         )
-        for i, other in enumerate(focus.ids.tolist())
-    ]
 
-
-def _label(graph: Graph, node: int) -> Any:
-    return graph.class_name(int(graph.y[node]))
-
-
-def plot_explanation(explanation: Explanation, path: Path | str) -> None:
-    """Attended nodes as bars, split by the heuristic that brought them; hops and label beside each."""
-    rows = explanation.attended
-    with figure(path, width=7.2, height=1.4 + 0.28 * max(len(rows), 3)) as axes:
-        place = np.arange(len(rows))[::-1]
-        left = np.zeros(len(rows))
-        for name in explanation.heuristics:
-            part = np.array([100 * row.significance * row.heuristics[name] for row in rows])
-            axes.barh(place, part, left=left, color=COLORS.get(name), label=name, height=0.72)
-            left += part
-        for y, end, row in zip(place, left, rows, strict=True):
-            hops = "no path" if row.distance is None else f"{row.distance} hop{'s' * (row.distance != 1)}"
-            known = "label unknown" if row.label is None else f"label {_short(row.label)}"
-            agrees = row.label is None or row.label == explanation.prediction
-            axes.text(
-                end, y, f"  {hops}, {known}", va="center", fontsize=8.5, color="#333" if agrees else GREY
+    def _attended(self, node: int, focus: Focus) -> list[Attended]:
+        hops = hops_between(self.graph, node, focus.ids)
+        return [
+            Attended(
+                node=self.graph.node_name(other),
+                significance=float(focus.share[i]),
+                label=self._label(other),
+                prediction=self.graph.class_name(self.predicted[other]),
+                distance=hops.get(other),
+                drawn=float(focus.drawn[i]),
+                heuristics=dict(zip(focus.heuristics, focus.brought[i].tolist(), strict=True)),
+                trained=self._trained(other),
             )
-        axes.set_yticks(place, [f"node {_short(row.node)}" for row in rows])
-        confidence = 100 * max(explanation.probabilities)
-        axes.set(
-            xlabel="share of the centre's attention (%)",
-            title=f"node {_short(explanation.node)}: class {_short(explanation.prediction)} ({confidence:.0f} %)",
-            xlim=(0, 1.45 * max(left.max(initial=0.0), 1e-9)),
-        )
-        axes.legend(loc="lower right")
+            for i, other in enumerate(focus.ids.tolist())
+        ]
+
+    def _neighbours(self, node: int, focus: Focus) -> list[int]:
+        """Those that were trained on first, then by falling share."""
+        share = dict(zip(focus.ids.tolist(), focus.share.tolist(), strict=True))
+        found: list[int] = self._of(node).tolist()
+        return sorted(found, key=lambda other: (not self._trained(other), -share.get(other, 0.0), other))
+
+    def _neighbour(self, other: int, focus: Focus) -> Neighbour:
+        share = float(focus.share[focus.ids == other].sum())
+        return Neighbour(self.graph.node_name(other), self._label(other), share, self._trained(other))
+
+    def _edges(self, shown: Sequence[int]) -> tuple[tuple[Any, Any], ...]:
+        part = self.graph.adj[shown][:, shown].tocoo()
+        pairs = zip(part.row.tolist(), part.col.tolist(), strict=True)
+        names = [self.graph.node_name(node) for node in shown]
+        return tuple((names[i], names[j]) for i, j in pairs if i < j)
+
+    def _of(self, node: int) -> np.ndarray:
+        """The neighbours of a node."""
+        return self.graph.indices[self.graph.indptr[node] : self.graph.indptr[node + 1]]
+
+    def _label(self, node: int) -> Any:
+        return self.graph.class_name(int(self.graph.y[node]))
+
+    def _trained(self, node: int) -> bool | None:
+        return None if self.trained_on is None else bool(self.trained_on[node])
+
+
+def hops_between(graph: Graph, node: int, others: np.ndarray) -> dict[int, int]:
+    """Hops from a node to each of some others that a path leads to; the search ends when all are found.
+
+    >>> from ansgt.testing import path_graph
+    >>> hops_between(path_graph(4), 0, np.array([3, 1]))
+    {1: 1, 3: 3}
+    """
+    wanted = set(others.tolist()) - {node}
+    found: dict[int, int] = {}
+    seen = np.zeros(graph.num_nodes, dtype=bool)
+    seen[node] = True
+    frontier, distance = np.array([node]), 0
+    while wanted and len(frontier):
+        distance += 1
+        reached = np.unique(graph.adj[frontier].indices)
+        frontier = reached[~seen[reached]]
+        seen[frontier] = True
+        new = wanted.intersection(frontier.tolist())
+        found |= dict.fromkeys(sorted(new), distance)
+        wanted -= new
+    return found

@@ -2,6 +2,7 @@
 
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,6 +66,11 @@ class TrainedFullBatch(TrainedModel):
         logits = self.model(self.inputs)
         probabilities: Tensor = logits[nodes.to(logits.device)].float().softmax(dim=-1).cpu()
         return probabilities
+
+    def importance(self, node: int) -> np.ndarray:
+        from ansgt.prediction.pyg import node_importance
+
+        return node_importance(self.model, self.inputs, node)
 
     def weights(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.model.state_dict().items()}

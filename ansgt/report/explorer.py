@@ -160,7 +160,7 @@ class View:
 
     def _attention(self, trained: TrainedModel, rows: np.ndarray) -> dict[str, Any]:
         """Per row [node, share, share of every heuristic, ...], flat; shares per mille and percent."""
-        from ansgt.prediction.explanation import focus_of
+        from ansgt.prediction.focus import focus_of
 
         names = list(trained.heuristic_probabilities())
         if not names:

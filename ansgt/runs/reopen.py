@@ -14,7 +14,7 @@ from ansgt.datasets import Dataset, load
 from ansgt.device import resolve_device
 from ansgt.errors import BrokenRunError, InputError, unknown_name
 from ansgt.graph import Graph, Split
-from ansgt.links import moved_columns
+from ansgt.links import Origin, moved_columns
 from ansgt.prediction import TrainedModel, build_trained
 from ansgt.runs import seeds
 from ansgt.runs.choices import Choices
@@ -94,6 +94,7 @@ class FinishedRun:
         folder.check_split(self.split(index))
         trained = self._build(index, self.graph)
         self._load(trained, folder)
+        trained.trained_on = self._trained_on(Origin.same(self.graph), index)
         return trained
 
     def moved(self, graph: Graph, index: int = 0) -> TrainedModel:
@@ -119,7 +120,15 @@ class FinishedRun:
             raise InputError(
                 f"Model '{name}' learns weights per node and cannot move to another graph."
             ) from None
+        trained.trained_on = self._trained_on(Origin.of(graph, own), index)
         return trained
+
+    def _trained_on(self, origin: Origin, index: int) -> np.ndarray:
+        """Which nodes of a graph were trained on [n], bool, by what is known of where they come from."""
+        known = np.zeros(origin.num_nodes + 1, dtype=bool)  # the last one: a node that was not there
+        known[self.split(index).train.numpy()] = True
+        found: np.ndarray = known[origin.ids]
+        return found
 
     def decided(self, index: int) -> RunConfig:
         """The settings as a split trained with them: what they leave to the data is in its result."""

@@ -56,7 +56,7 @@ def test_weights_are_copies_and_hold_p() -> None:
 
 
 def test_attention_of_many_nodes_is_that_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ansgt.prediction.explanation.CHUNK", 3)
+    monkeypatch.setattr("ansgt.prediction.focus.CHUNK", 3)
     model, nodes = trained(), torch.tensor([5, 90, 17, 3])
     together = model.attentions(nodes)
     for node, ((one,), probabilities) in zip(
