@@ -15,6 +15,7 @@ BENCHES: dict[str, str] = {
     "proximity": "ansgt.bench.proximity",
     "coarsening": "ansgt.bench.coarsening",
     "epoch": "ansgt.bench.epoch",
+    "scale": "ansgt.bench.scale",
 }
 """Name -> module with a function `bench(..., as_json: JsonFlag = False) -> {"name", "rows", "ratios"}`."""
 
