@@ -7,6 +7,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -14,6 +15,8 @@ from torch import Tensor
 from ansgt.errors import InputError
 
 KNOWN = "auto, cpu, cuda, cuda:<number>"
+CGROUPS = Path("/sys/fs/cgroup")
+"""Where Linux shows the control groups, whose limits a container has."""
 
 
 def resolve_device(name: str) -> str:
@@ -128,14 +131,53 @@ def memory_in_words(what: str) -> Iterator[None]:
 
 
 def available_bytes(device: torch.device) -> int:
-    """Free memory of a CUDA device, or what Linux calls available (elsewhere: unlimited)."""
+    """Free memory of a CUDA device, or what Linux calls available within the container's limit (elsewhere: unlimited)."""
     if is_cuda(device):
         return int(torch.cuda.mem_get_info(device)[0])
+    return min(_kilobytes("/proc/meminfo", "MemAvailable", 2**63), _container_bytes())
+
+
+def _kilobytes(path: str, name: str, absent: int) -> int:
+    """A line "name: 123 kB" of a file of /proc, in bytes."""
     try:
-        with open("/proc/meminfo") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+        with open(path) as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
     except (OSError, StopIteration):
+        return absent
+
+
+def _container_bytes(root: Path = CGROUPS, own: Path = Path("/proc/self/cgroup")) -> int:
+    """What the control groups of this process still allow; files that the kernel may drop do not count as used."""
+    try:
+        places = [line.rstrip("\n").split(":", 2)[1:] for line in own.open()]
+    except (OSError, ValueError):
         return 2**63
+    free = 2**63
+    for kind, place in places:
+        if kind in ("", "memory"):
+            folder = root / kind / place.lstrip("/")
+            for at in (folder, *folder.parents):
+                if at == root.parent:
+                    break
+                free = min(free, _group_bytes(at))
+    return max(free, 0)
+
+
+def _group_bytes(folder: Path) -> int:
+    """Limit less use of one control group (version 2, then 1)."""
+    for limit, used, dropped in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            words = (folder / limit).read_text().strip()
+            if words == "max":
+                return 2**63
+            stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            return int(words) - int((folder / used).read_text()) + int(stat.get(dropped, 0))
+        except (OSError, ValueError):
+            continue
+    return 2**63
 
 
 def unused_bytes(device: torch.device) -> int:
@@ -169,7 +211,7 @@ def peak_memory(device: str) -> Iterator[Peak]:
     try:
         yield peak
     finally:
-        peak.bytes = int(torch.cuda.max_memory_allocated(device)) if cuda else _process_peak()
+        peak.bytes = most_memory(device)
 
 
 def _reset_process_peak() -> None:
@@ -180,9 +222,16 @@ def _reset_process_peak() -> None:
         pass  # then the peak is that of the process's whole life
 
 
-def _process_peak() -> int | None:
-    try:
-        with open("/proc/self/status") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return None
+def most_memory(device: str) -> int | None:
+    """The most that tensors on a CUDA device, or the whole process on the CPU, ever took."""
+    if is_cuda(device):
+        return int(torch.cuda.max_memory_allocated(device))
+    memory = process_memory()
+    return None if memory is None else memory[1]
+
+
+def process_memory() -> tuple[int, int] | None:
+    """Bytes that this process holds in memory, and the most that it ever held; None where the system does not say."""
+    status = "/proc/self/status"
+    held, most = _kilobytes(status, "VmRSS", -1), _kilobytes(status, "VmHWM", -1)
+    return None if min(held, most) < 0 else (held, most)

@@ -14,17 +14,22 @@ The transformer reads the sequences; its attention becomes the reward that moves
 """
 
 import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ansgt.ahead import ahead
 from ansgt.coarsening import fit_coarsener
 from ansgt.device import working_dtype
 from ansgt.graph import Graph
 from ansgt.heuristics import fit_heuristics
-from ansgt.sampling import Mixture, NodeSampler, SampledNodes
+from ansgt.planner import Plan, plan_sequences
+from ansgt.sampling import NodeSampler, SampledNodes, build_mixture
 from ansgt.sequences import BuilderOptions, Proximity, SequenceBuilder, SequenceLayout, SequenceSettings
+from ansgt.stages import stage
 from ansgt.storage import DiskCache
 
 INFERENCE_ROUND = 1 << 30
@@ -49,6 +54,7 @@ class SequencePipeline:
         device: where the tables lie.
         cache: for heuristics and the coarse graph's spectrum.
         features: what the transformer sees of a node, where that is more than what the heuristics see.
+        plan: what is held in memory; the numbers do not depend on it.
     """
 
     def __init__(
@@ -59,18 +65,21 @@ class SequencePipeline:
         device: torch.device | str = "cpu",
         cache: DiskCache | None = None,
         features: Tensor | None = None,
+        plan: Plan | None = None,
     ) -> None:
         self.settings, self.seed, self.device = settings, seed, torch.device(device)
-        self.cache = DiskCache(None) if cache is None else cache
         seen = graph if features is None else graph.with_features(features)
-        self.heuristics = fit_heuristics(settings, graph, self.cache)
-        self.mixture = Mixture.from_heuristics(self.heuristics, graph.num_nodes).to(self.device)
+        self.plan = plan or plan_sequences(seen, settings, self.device)
+        cache = DiskCache(None) if cache is None else cache
+        self.heuristics = fit_heuristics(settings, graph, cache, self.plan.rows != "computed")
+        streams = self.plan.mixture == "streamed"
+        self.mixture = build_mixture(self.heuristics, graph.num_nodes, self.device, streams)
         self.sampler = self._sampler(settings.num_augmentations)
         self.inference_sampler = self._sampler(settings.num_inference or settings.num_augmentations)
-        self.coarse = fit_coarsener(settings, seen, seed, self.cache)
-        dtype = working_dtype(self.device, settings.amp)
-        self.proximity = Proximity(settings.num_proximity, dtype=dtype, centre_only=settings.centre_only)
-        self.proximity.fit(graph, self.coarse, self.device)
+        with stage("coarse graph"):
+            self.coarse = fit_coarsener(settings, seen, seed, cache)
+        with stage("proximity"):
+            self.proximity = self._proximity(graph)
         self._sequences = self._builder(seen)
 
     def draw(self, nodes: Tensor, p: Tensor, round: int, into: SequenceBuilder | None = None) -> Drawn:
@@ -82,18 +91,25 @@ class SequencePipeline:
         """
         sampler = self.inference_sampler if round == INFERENCE_ROUND else self.sampler
         sampled = sampler.draw(nodes, p, round)
-        tables = (self.tables() if into is None else into).resample(sampled, round)
-        return Drawn(sampled, tables)
+        return Drawn(sampled, (self.tables() if into is None else into).resample(sampled, round))
+
+    def stream(self, blocks: Iterable[Tensor], p: Tensor, round: int) -> Iterator[Drawn]:
+        """`draw` of one block of nodes after the other, by a thread that works ahead of whoever reads them."""
+        return ahead(self.draw(nodes, p, round) for nodes in blocks)
 
     def tables(self) -> SequenceBuilder:
         """Tables of one's own for drawn sequences; features and proximities are shared."""
         return copy.copy(self._sequences)
 
+    def _proximity(self, graph: Graph) -> Proximity:
+        chosen = self.settings
+        options: Any = {"centre_only": chosen.centre_only, "max_table_bytes": None if self.plan.dense else 0}
+        dtype = working_dtype(self.device, chosen.amp)
+        return Proximity(chosen.num_proximity, dtype=dtype, **options).fit(graph, self.coarse, self.device)
+
     def _sampler(self, num_sequences: int) -> NodeSampler:
-        num_sampled, mode = self.settings.num_sampled, self.settings.mode
-        return NodeSampler(
-            self.mixture, num_sampled=num_sampled, num_sequences=num_sequences, mode=mode, seed=self.seed
-        )
+        options: Any = {"num_sampled": self.settings.num_sampled, "mode": self.settings.mode}
+        return NodeSampler(self.mixture, num_sequences=num_sequences, seed=self.seed, **options)
 
     def _builder(self, graph: Graph) -> SequenceBuilder:
         chosen = self.settings

@@ -15,6 +15,7 @@
 import dataclasses
 import math
 import numbers
+import re
 import reprlib
 import types
 from collections.abc import Mapping
@@ -86,6 +87,38 @@ Rate = Annotated[float, Range(0, 1, open_high=True)]
 """A share below 1: the rate of a dropout, of a moving average."""
 Fraction = Annotated[float, Range(0, 1, open_low=True)]
 """A share above 0."""
+
+
+@dataclass(frozen=True)
+class ByteSize:
+    """Sizes of memory: a number of bytes, or a number with a unit, in powers of 1024.
+
+    >>> "4G" in ByteSize(), "4 gigs" in ByteSize(), -1 in ByteSize()
+    (True, False, False)
+    """
+
+    def __contains__(self, value: int | str) -> bool:
+        return (num_bytes(value) or 0) > 0
+
+    def wanted(self, value: int | str) -> str:
+        """What an error asks for in place of `value`."""
+        return "a number of bytes, or a text like 500M or 4G"
+
+
+def num_bytes(size: int | str) -> int | None:
+    """Bytes of a size such as 4096, "500M" or "1.5GiB"; None for what is none.
+
+    >>> num_bytes("4K"), num_bytes("1.5GiB"), num_bytes(7), num_bytes("many")
+    (4096, 1610612736, 7, None)
+    """
+    if isinstance(size, int):
+        return size
+    found = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(?:I?B)?\s*", size.upper())
+    return None if found is None else int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
+
+
+Memory = Annotated[int | str, ByteSize()]
+"""Bytes, or a text like 4G."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 Both show epoch, loss, validation accuracy and the heuristics' probabilities; the bar also the time left.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +19,15 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.table import Column
 
-from ansgt.cli.common import err
+from ansgt.cli.common import err, tell
 from ansgt.errors import InputError
 from ansgt.runs.run import OnEpoch, Progress
+from ansgt.stages import Stage
+
+QUIET, PAUSE = 2.0, 5.0
+"""Seconds of a small graph's stages that need no words, and between two words about one stage."""
+SMALL = 6_000
+"""Nodes of a graph whose stages take less than `QUIET` seconds each."""
 
 
 @contextmanager
@@ -56,6 +63,26 @@ def training_bar(label: str) -> Iterator[OnEpoch]:
             bar.update(tasks[progress.split], completed=progress.epoch + 1, state=state)
 
         yield show
+
+
+class StageLines:
+    """Names the stages on stderr: on a large graph all, else those that begin after `QUIET` seconds; with their progress."""
+
+    def __init__(self, num_nodes: int) -> None:
+        self.started = time.perf_counter() - (QUIET if num_nodes > SMALL else 0)
+        self.named: dict[str, float] = {}
+
+    def __call__(self, stage: Stage) -> None:
+        now = time.perf_counter()
+        if stage.is_note:
+            tell(stage.name)
+        elif not stage.done:
+            if now - self.started >= QUIET and stage.name not in self.named:
+                tell(f"{stage.name} ...")
+            self.named[stage.name] = now
+        elif stage.total and 0 < stage.done < stage.total and now - self.named[stage.name] >= PAUSE:
+            tell(f"{stage.name} {100 * stage.done / stage.total:.0f} %")
+            self.named[stage.name] = now
 
 
 @contextmanager

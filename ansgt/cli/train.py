@@ -81,13 +81,14 @@ def train(
 ) -> dict[str, Any]:
     """Train a model over one or more splits; validation alone selects the epoch."""
     from ansgt.cli.interrupt import Interrupts
-    from ansgt.cli.progress import event_log, training_bar
+    from ansgt.cli.progress import StageLines, event_log, training_bar
     from ansgt.datasets.load import Source
     from ansgt.errors import InputError
     from ansgt.runs.folder import RunFolder
     from ansgt.runs.prepare import prepare_run
     from ansgt.runs.run import Environment, Progress, run
     from ansgt.runs.sweep import Sweep, parse_seeds, swept
+    from ansgt.stages import Log
     from ansgt.storage import DiskCache, default_cache_dir
 
     if resume and run_dir is None:
@@ -128,7 +129,8 @@ def train(
                 listener(progress)
             interrupts.on_epoch(progress)
 
-        environment = Environment(DiskCache(cache_dir or default_cache_dir()), on_epoch)
+        cache, log = DiskCache(cache_dir or default_cache_dir()), Log(StageLines(data.graph.num_nodes))
+        environment = Environment(cache, on_epoch, log=log)
         try:
             return run(settings, data, target, resume=resume, overwrite=overwrite, environment=environment)
         except KeyboardInterrupt:

@@ -26,15 +26,19 @@ def resolve(heuristic: str | HeuristicLike, **settings: Any) -> HeuristicLike:
 
 
 def fit_heuristics(
-    settings: HeuristicSettings, graph: Graph, cache: DiskCache | None = None
+    settings: HeuristicSettings, graph: Graph, cache: DiskCache | None = None, keep_rows: bool = True
 ) -> list[HeuristicLike]:
     """The heuristics that the settings name or hold, fitted on `graph`.
 
     Each heuristic of a name reads its own settings (`Heuristic.from_settings`). An object keeps the settings it was built
     with, and is fitted unless it already is, on this graph. Where the rows of a heuristic are stored (`ansgt prepare`) they
     are read from there.
+
+    Args:
+        keep_rows: whether bounded rows of all nodes are computed now and kept; else those that go row by row are computed
+            when they are asked for.
     """
-    return [_fitted(heuristic, settings, graph, cache) for heuristic in settings.active_heuristics]
+    return [_fitted(heuristic, settings, graph, cache, keep_rows) for heuristic in settings.active_heuristics]
 
 
 def stored_heuristics(settings: HeuristicSettings, graph: Graph, cache: DiskCache) -> list[StoredHeuristic]:
@@ -68,7 +72,11 @@ def heuristic_names(heuristics: Sequence[HeuristicLike]) -> list[str]:
 
 
 def _fitted(
-    heuristic: str | HeuristicLike, settings: HeuristicSettings, graph: Graph, cache: DiskCache | None
+    heuristic: str | HeuristicLike,
+    settings: HeuristicSettings,
+    graph: Graph,
+    cache: DiskCache | None,
+    keep_rows: bool,
 ) -> HeuristicLike:
     built = _built(heuristic, settings, graph, cache)
     if isinstance(built, Heuristic) and built.is_fitted_on(graph):
@@ -76,6 +84,8 @@ def _fitted(
     stored = _stored(built, graph, cache)
     if stored is not None and stored.is_complete:
         return stored
+    if isinstance(built, Heuristic) and built.row_by_row and not keep_rows:
+        return built.attach(graph)
     return _checked(built.fit(graph))
 
 

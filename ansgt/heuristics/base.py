@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics.rows import normalized_rows
+from ansgt.stages import stage
 from ansgt.storage import DiskCache
 
 SMALL = 6_000
@@ -62,6 +63,8 @@ class Heuristic(ABC):
     block_size: int = 4096
     table_: sp.csr_array | None = None
     """Rows of all nodes [n, n], where `fit` has computed them."""
+    row_by_row: bool = True
+    """Whether a row is the same, bit for bit, whatever other rows are computed with it."""
     _graph: Graph | None = None
 
     def __init__(self, max_candidates: int | None = None, cache: DiskCache | None = None) -> None:
@@ -150,7 +153,11 @@ class Heuristic(ABC):
         return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
 
     def _tabulate(self) -> dict[str, np.ndarray]:
-        blocks = [self._compute(nodes) for nodes in self._blocks()]
+        n, blocks = self.graph_.num_nodes, []
+        with stage(type(self).__name__, n) as at:
+            for nodes in self._blocks():
+                blocks.append(self._compute(nodes))
+                at.advance(len(nodes))
         indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(b.indptr) for b in blocks]))])
         return {
             "data": np.concatenate([b.data for b in blocks]),

@@ -40,6 +40,7 @@ class KNN(Heuristic):
     """
 
     block_size = 2048
+    row_by_row = False  # a product of blocks rounds by their shape
 
     def __init__(
         self,

@@ -12,10 +12,11 @@ from ansgt.config import RunConfig
 from ansgt.errors import InputError
 from ansgt.features import compared_features, num_appended, prepare_features
 from ansgt.graph import Graph
-from ansgt.heuristics import heuristic_names
+from ansgt.heuristics import heuristic_names, rows_are_stored
 from ansgt.links import link_columns
 from ansgt.models.ansgt import ANSGT, ANSGTSettings, LinkColumns
 from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
+from ansgt.planner import Load, plan_sequences
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.focus import Attention, attentions_of
 from ansgt.prediction.inference import Execution, FreshInference
@@ -23,8 +24,6 @@ from ansgt.sequences import SequenceBatch, SequenceBuilder, SequenceSettings
 from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Range, Rate, Size, fitted
 from ansgt.storage import DiskCache
 
-PORTION = 16_384
-"""Nodes whose sequences are held at a time when many are predicted."""
 PROBABILITIES = "p"
 """Name of the heuristics' probabilities among the weights; those of the transformer begin with `PREFIX`."""
 PREFIX = "model."
@@ -89,6 +88,11 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
             raise InputError("Setting model.initial must give one heuristic at least more than 0.")
         return self
 
+    def load(self, num_centres: int) -> Load:
+        """How much work a training on so many centres is."""
+        redrawn = self.redraw_every == 1 or self.update_period == 1
+        return Load(num_centres, self.batch_size, self.hidden_channels, self.num_layers, redrawn)
+
     def execution(self, device: torch.device) -> Execution:
         """How steps and chunks run on a device."""
         return Execution.on(device, self.amp, self.captured, self.compiled)
@@ -117,16 +121,23 @@ class TrainedANSGT(TrainedModel):
         self.settings, self.pipeline, self.model, self.p = settings, pipeline, model, p
         self.inference = FreshInference(
             model,
-            pipeline.tables(),
+            pipeline.tables,
             self._draw,
-            portion=PORTION,
+            portion=pipeline.plan.portion,
+            kept=pipeline.plan.kept,
             num_sequences=pipeline.inference_sampler.num_sequences,
             execution=settings.execution(pipeline.device),
         )
 
     @classmethod
-    def build(cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> Self:
-        """A model with fresh weights from the global generators, and sequences drawn from `seed`."""
+    def build(
+        cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache, num_centres: int = 0
+    ) -> Self:
+        """A model with fresh weights from the global generators, and sequences drawn from `seed`.
+
+        Args:
+            num_centres: how many centres it will be trained on.
+        """
         settings = fitted(AdaptiveSettings, config.settings, "model").check(graph)
         device = torch.device(config.device)
         seen = plain = prepare_features(graph.x, config.data, device)
@@ -134,7 +145,9 @@ class TrainedANSGT(TrainedModel):
             plain = compared_features(graph.x, config.data, device)
         links = link_columns(graph, config.data)
         graph = replace(graph.with_features(plain), links=links)
-        pipeline = SequencePipeline(graph, settings, seed, device, cache, seen)
+        stored = rows_are_stored(settings, graph, cache)
+        plan = plan_sequences(graph.with_features(seen), settings, device, settings.load(num_centres), stored)
+        pipeline = SequencePipeline(graph, settings, seed, device, cache, seen, plan)
         columns = None if links is None else LinkColumns(links.shape[1], config.data.link_dropout)
         model = ANSGT(
             seen.shape[1], graph.num_classes, settings, num_kept=num_appended(config.data), links=columns

@@ -80,7 +80,7 @@ class TrainedGophormer(TrainedModel):
         self.settings, self.egos, self.model = settings, egos, model
         self.inference = FreshInference(
             model,
-            egos.tables(),
+            egos.tables,
             self._draw,
             portion=PORTION,
             num_sequences=settings.num_votes,

@@ -4,7 +4,7 @@ Centres travel as a [b] tensor of node ids in which -1 is padding: a ragged last
 the same function serves the eager path (CPU, debugging) and the captured one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -13,10 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ansgt.ahead import ahead
 from ansgt.device import has_small_caches, replays_graphs, works_in_half
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.capture import Captured
 from ansgt.sequences import SequenceBatch, SequenceBuilder
+from ansgt.stages import Stage, stage
 
 CHUNK = 256
 """Centres at a time."""
@@ -104,13 +106,15 @@ class AveragedInference:
 class FreshInference:
     """Class probabilities of any nodes from sequences drawn for them (section 5.3), many nodes in portions.
 
-    The same nodes asked for again keep their sequences, unless what they were drawn with has changed.
+    Up to `kept` nodes asked for again keep their sequences, unless what they were drawn with has changed. Of more nodes a
+    portion is drawn while the one before it is predicted.
 
     Args:
         model: the transformer that predicts.
-        tables: for the sequences; nobody else's.
-        draw: fills them.
-        portion: nodes whose sequences are held at a time.
+        tables: gives tables for sequences.
+        draw: fills tables.
+        portion: nodes that are drawn for at a time.
+        kept: nodes whose sequences are kept; at least a portion.
         num_sequences: how many a node gets.
         execution: how a chunk is run.
     """
@@ -118,16 +122,18 @@ class FreshInference:
     def __init__(
         self,
         model: ANSGT,
-        tables: SequenceBuilder,
+        tables: Callable[[], SequenceBuilder],
         draw: Draw,
         *,
         portion: int,
         num_sequences: int,
         execution: Execution,
+        kept: int = 0,
     ) -> None:
         self.model, self.tables, self.draw = model, tables, draw
-        self.portion, self.num_sequences, self.execution = portion, num_sequences, execution
-        self._predict = self._averaged()
+        self.portion, self.kept = portion, max(portion, kept)
+        self.num_sequences, self.execution = num_sequences, execution
+        self._portions: list[_Portion] = []
         self._nodes = torch.empty(0, dtype=torch.int64)
         self._drawn_with: Tensor | None = None
 
@@ -138,22 +144,62 @@ class FreshInference:
             nodes: ids.
             drawn_with: the numbers on which a draw depends.
         """
-        device = self.tables.device
-        parts = [self._of_portion(part.to(device), drawn_with) for part in nodes.split(self.portion)]
-        return torch.cat(parts).cpu()
+        with stage("prediction", len(nodes)) as at:
+            return torch.cat([self._told(at, part) for part in self._parts(nodes, drawn_with)])
 
-    def _of_portion(self, nodes: Tensor, drawn_with: Tensor | None) -> Tensor:
-        if not (_same(nodes, self._nodes) and _same(drawn_with, self._drawn_with)):
-            self.draw(self.tables, nodes)
-            if nodes.shape != self._nodes.shape:  # the tables moved: a captured graph would read the old ones
-                self._predict = self._averaged()
-            self._nodes = nodes.clone()
-            self._drawn_with = None if drawn_with is None else drawn_with.clone()
-        return self._predict(nodes)
+    def _told(self, at: Stage, portion: "_Portion") -> Tensor:
+        found = portion.predict()
+        at.advance(len(found))
+        return found
 
-    def _averaged(self) -> AveragedInference:
-        size = chunk_size(self.num_sequences, self.tables.device)
-        return AveragedInference(self.model, self.tables.batch, size, self.execution)
+    def _parts(self, nodes: Tensor, drawn_with: Tensor | None) -> "Iterable[_Portion]":
+        """The portions of the nodes, with their sequences."""
+        if _same(nodes, self._nodes) and _same(drawn_with, self._drawn_with):
+            return self._portions
+        if len(nodes) > self.kept:
+            self._nodes = nodes[:0]
+            return self._passing(nodes)
+        parts = nodes.split(self.portion)
+        for _ in range(len(self._portions), len(parts)):
+            self._portions.append(_Portion(self))
+        del self._portions[len(parts) :]
+        for portion, part in zip(self._portions, parts, strict=True):
+            portion.fill(part)
+        self._nodes = nodes.clone()
+        self._drawn_with = None if drawn_with is None else drawn_with.clone()
+        return self._portions
+
+    def _passing(self, nodes: Tensor) -> "Iterator[_Portion]":
+        """One portion after the other; a captured chunk reads tables at one address, so these are filled in its turn."""
+        if self.execution.captured:
+            self._portions = self._portions[:1] or [_Portion(self)]
+            return (self._portions[0].fill(part) for part in nodes.split(self.portion))
+        self._portions = []
+        return ahead(_Portion(self).fill(part) for part in nodes.split(self.portion))
+
+
+class _Portion:
+    """Some nodes with their sequences."""
+
+    def __init__(self, inference: FreshInference) -> None:
+        self.inference, self.tables = inference, inference.tables()
+        self._nodes = torch.empty(0, dtype=torch.int64)
+
+    def fill(self, nodes: Tensor) -> Self:
+        """Draws for the nodes."""
+        nodes = nodes.to(self.tables.device)
+        self.inference.draw(self.tables, nodes)
+        if nodes.shape != self._nodes.shape:  # the tables moved: a captured graph would read the old ones
+            size = chunk_size(self.inference.num_sequences, self.tables.device)
+            self._predict = AveragedInference(
+                self.inference.model, self.tables.batch, size, self.inference.execution
+            )
+        self._nodes = nodes
+        return self
+
+    def predict(self) -> Tensor:
+        """[len(nodes), C], on the CPU."""
+        return self._predict(self._nodes).cpu()
 
 
 def _same(one: Tensor | None, other: Tensor | None) -> bool:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
-from ansgt.device import memory_in_words, release_memory
+from ansgt.device import memory_in_words, most_memory, release_memory
 from ansgt.errors import BrokenRunError, InputError
 from ansgt.graph import Graph, Split
 from ansgt.prediction import TrainedModel
@@ -25,6 +25,7 @@ from ansgt.runs.choices import Choices
 from ansgt.runs.folder import Rows, RunFolder, SplitFolder
 from ansgt.runs.record import Record, joined_record, run_info, score, summarize_run
 from ansgt.settings import TrainSettings
+from ansgt.stages import Log, listening
 from ansgt.storage import DiskCache, brief
 from ansgt.training import Learner, build_learner
 
@@ -60,12 +61,14 @@ class Environment:
         cache: for what is computed once per graph; by default nothing is kept.
         on_epoch: called after every epoch.
         on_validation: called with what every scored epoch predicts for the validation nodes.
+        log: what the stages took, and who is told of them.
         checkpoint_seconds: how much work a killed run may lose.
     """
 
     cache: DiskCache = field(default_factory=lambda: DiskCache(None))
     on_epoch: OnEpoch = _unheard
     on_validation: OnValidation = _unheard
+    log: Log = field(default_factory=Log)
     checkpoint_seconds: float = 10.0
 
 
@@ -131,12 +134,14 @@ def run(
     folder = RunFolder(Path(run_dir))
     splits = [dataset.split(config.split, index, config.seed) for index in range(config.num_splits)]
     started = time.perf_counter()
-    with folder.lock(), memory_in_words(f"Training {config.model_name} on {config.dataset}"):
+    words = memory_in_words(f"Training {config.model_name} on {config.dataset}")
+    with folder.lock(), words, listening(environment.log) as log:
         folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
         folder.write_labelling(dataset.graph)
         for split in splits:
             train_split(Job(config, dataset.graph, split, folder.split(split.index), environment))
         summary = summarize_run(folder, time.perf_counter() - started)
+        summary |= {"peak_bytes": most_memory(config.device), "stages": log.rows()}
         folder.write_summary(summary)
     return summary
 

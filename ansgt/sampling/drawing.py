@@ -134,7 +134,7 @@ def _race_numba(weights: Tensor, ids: Tensor, keys: Tensor, num_winners: int) ->
     )
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, nogil=True)
 def _race_kernel(
     weights: np.ndarray, ids: np.ndarray, keys: np.ndarray, times: np.ndarray, position: np.ndarray
 ) -> None:
@@ -215,7 +215,7 @@ def _draw_numba(psi: Tensor, lengths: Tensor, keys: Tensor, num_draws: int, merg
     return Draws(torch.from_numpy(position), torch.from_numpy(count))
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, nogil=True)
 def _draw_kernel(
     psi: np.ndarray,
     lengths: np.ndarray,

@@ -1,6 +1,6 @@
 """`Mixture`: psi = sum_k p_k Q_k on the union of what the heuristics propose (Equ. 4)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,12 +10,15 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
-from ansgt.device import runs_numba
+from ansgt.device import has_small_caches, runs_numba
 from ansgt.errors import InputError
 from ansgt.heuristics import HeuristicLike
+from ansgt.stages import stage
 
-MAX_TABLE_BYTES = 8 << 30
 _BLOCK = 16_384
+SMALL_BLOCK, LARGE_BLOCK = 1 << 24, 1 << 28
+STREAMED_CENTRES = 4096
+"""Centres whose candidates are there at a time where those of all nodes are not."""
 _JIT_PAYS = 1 << 22
 
 
@@ -46,17 +49,19 @@ class Mixture:
             raise InputError("A mixture needs at least one heuristic.")
         centres = np.arange(num_nodes) if nodes is None else np.unique(np.asarray(nodes, dtype=np.int64))
         blocks = [centres[start : start + _BLOCK] for start in range(0, len(centres), _BLOCK)]
-        proposals = [_Proposals.of([_sorted(h.rows(block)) for h in heuristics]) for block in blocks]
-        width = max((int(p.union_lengths.max()) for p in proposals), default=0)
-        size = len(centres) * width * 4 * (1 + len(heuristics))
-        if size > MAX_TABLE_BYTES:
-            raise InputError(
-                f"The candidate table wants {size / 2**30:.1f} GB ({width} candidates for each of {len(centres)} "
-                "centres): set max_candidates on the heuristics."
-            )
+
+        def proposals() -> Iterator[_Proposals]:
+            return (_Proposals.of([_sorted(h.rows(block)) for h in heuristics]) for block in blocks)
+
+        if len(blocks) == 1:  # of several, all at once would take as much again as the tables
+            kept = list(proposals())
+            first, second = iter(kept), iter(kept)
+        else:
+            first, second = proposals(), proposals()
+        width = max((int(block.union_lengths.max()) for block in first), default=0)
         mixture = cls._allocate(len(heuristics), len(centres), max(width, 1))
         start = 0
-        for block in proposals:
+        for block in second:
             start = mixture._fill(block, start)
         return mixture if nodes is None else replace(mixture, nodes=torch.from_numpy(centres))
 
@@ -88,6 +93,19 @@ class Mixture:
     def to(self, device: torch.device | str) -> "Mixture":
         moved = {name: getattr(self, name).to(device) for name in ("candidates", "lengths", "Q", "active")}
         return replace(self, nodes=None if self.nodes is None else self.nodes.to(device), **moved)
+
+    def of(self, nodes: Tensor) -> "Mixture":
+        """A mixture that has the rows of `nodes`: this one."""
+        return self
+
+    def block(self, copies: int, drawn: int) -> int:
+        """How many centres to draw for at a time.
+
+        Args:
+            copies: how many numbers each candidate of a centre needs.
+            drawn: how many nodes are drawn for a centre.
+        """
+        return max(1, _limit(self.device) // max(copies * self.candidates.shape[1], drawn))
 
     def rows_of(self, nodes: Tensor) -> Tensor:
         """Table rows of `nodes` [B], int64; they must be among the mixture's centres."""
@@ -126,13 +144,56 @@ class Mixture:
         return share / torch.where(total > 0, total, 1.0)
 
 
+class StreamedMixture:
+    """The mixture of every centre, of which only the rows that are asked for are ever there.
+
+    Args:
+        heuristics: fitted; what they say of a centre must not depend on which others are asked for with it.
+        num_nodes: n.
+        device: where the rows shall lie.
+    """
+
+    def __init__(
+        self, heuristics: Sequence[HeuristicLike], num_nodes: int, device: torch.device | str = "cpu"
+    ) -> None:
+        self.heuristics, self.num_nodes, self.device = list(heuristics), num_nodes, torch.device(device)
+
+    @property
+    def num_heuristics(self) -> int:
+        return len(self.heuristics)
+
+    def of(self, nodes: Tensor) -> Mixture:
+        """The mixture of the centres `nodes` alone."""
+        centres = nodes.cpu().numpy()
+        return Mixture.from_heuristics(self.heuristics, self.num_nodes, centres).to(self.device)
+
+    def block(self, copies: int, drawn: int) -> int:
+        """How many centres to draw for at a time; see `Mixture.block`."""
+        return max(1, min(STREAMED_CENTRES // copies, _limit(self.device) // drawn))
+
+
+def build_mixture(
+    heuristics: Sequence[HeuristicLike], num_nodes: int, device: torch.device | str, streamed: bool = False
+) -> Mixture | StreamedMixture:
+    """The mixture of all nodes, held or streamed."""
+    if streamed:
+        return StreamedMixture(heuristics, num_nodes, device)
+    with stage("candidates"):
+        return Mixture.from_heuristics(heuristics, num_nodes).to(device)
+
+
+def _limit(device: torch.device) -> int:
+    """Elements of a working array."""
+    return SMALL_BLOCK if has_small_caches(device) else LARGE_BLOCK
+
+
 def _psi_numba(Q: Tensor, rows: Tensor, weights: Tensor) -> Tensor:
     psi = np.empty((len(rows), Q.shape[2]))
     _psi_kernel(Q.contiguous().numpy(), rows.numpy(), weights.contiguous().numpy(), psi)
     return torch.from_numpy(psi)
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, nogil=True)
 def _psi_kernel(Q: np.ndarray, rows: np.ndarray, weights: np.ndarray, psi: np.ndarray) -> None:
     """One pass where torch makes a dozen; the same order of additions, so the same bits."""
     for b in prange(len(rows)):
@@ -204,7 +265,7 @@ def _smallest(indices: np.ndarray, at: np.ndarray, stop: np.ndarray) -> int:
     return node
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, nogil=True)
 def _count_union(indptr: np.ndarray, indices: np.ndarray, lengths: np.ndarray) -> None:
     for row in prange(len(lengths)):
         at, stop = indptr[:, row].copy(), indptr[:, row + 1].copy()
@@ -219,7 +280,7 @@ def _count_union(indptr: np.ndarray, indices: np.ndarray, lengths: np.ndarray) -
         lengths[row] = length
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, nogil=True)
 def _merge(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, candidates: np.ndarray, Q: np.ndarray
 ) -> None:

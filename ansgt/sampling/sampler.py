@@ -1,7 +1,6 @@
 """`NodeSampler`: N nodes × S sequences for every centre from psi (Algorithm 1, line 8), on CPU and CUDA."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +10,9 @@ from torch import Tensor
 from ansgt.device import has_small_caches
 from ansgt.errors import InputError, unknown_name
 from ansgt.sampling.drawing import draw_with_replacement, race, sequence_keys, stream
-from ansgt.sampling.mixture import Mixture
+from ansgt.sampling.mixture import Mixture, StreamedMixture
 
 MODES = ("without", "with", "distinct")
-_SMALL_CHUNK, _LARGE_CHUNK = 1 << 24, 1 << 28
-"""Elements of a working array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +28,7 @@ class SampledNodes:
         nodes: the centres [B], int64.
         p: probabilities of the heuristics that were drawn with [K], float64.
         mode: one of "without", "with", "distinct".
-        mixture: where Q is looked up.
+        source: where Q is looked up.
     """
 
     ids: Tensor
@@ -42,7 +39,12 @@ class SampledNodes:
     nodes: Tensor
     p: Tensor
     mode: str
-    mixture: Mixture
+    source: Mixture | StreamedMixture
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """The mixture that has the rows of these centres."""
+        return self.source.of(self.nodes)
 
     @cached_property
     def rows(self) -> Tensor:
@@ -74,12 +76,17 @@ class SampledNodes:
     def __len__(self) -> int:
         return len(self.nodes)
 
+    def part(self, centres: slice) -> "SampledNodes":
+        """What was drawn for some of the centres."""
+        drawn = ("ids", "mask", "count", "position", "tau", "nodes")
+        return replace(self, **{name: getattr(self, name)[centres] for name in drawn})
+
 
 class NodeSampler:
     """Draws sequences of nodes; a draw depends on (seed, round, centre, sequence) and p alone.
 
     Args:
-        mixture: candidates and Q.
+        mixture: candidates and Q, held or streamed.
         num_sampled: N.
         num_sequences: S.
         mode: "without" replacement; "with"; or "distinct": with replacement, repeats merged into one slot whose
@@ -89,7 +96,7 @@ class NodeSampler:
 
     def __init__(
         self,
-        mixture: Mixture,
+        mixture: Mixture | StreamedMixture,
         *,
         num_sampled: int,
         num_sequences: int,
@@ -116,33 +123,30 @@ class NodeSampler:
         if p.shape != (mixture.num_heuristics,):
             raise InputError(f"p must have shape [{mixture.num_heuristics}], not {list(p.shape)}.")
         key = stream(self.seed, round)
-        parts = [self._draw_chunk(chunk, p, key) for chunk in self._chunks(nodes)]
-        position, count, tau = (torch.cat(field) for field in zip(*parts, strict=True))
+        raced = self.mode == "without" and not has_small_caches(mixture.device)
+        size = mixture.block(self.num_sequences if raced else 1, self.num_sequences * self.num_sampled)
+        # split gives an empty list of centres one empty block
+        parts = [self._draw_block(mixture.of(block), block, p, key) for block in nodes.split(size)]
+        ids, position, count, tau = (torch.cat(field) for field in zip(*parts, strict=True))
         mask = position >= 0
-        position = position.clamp_(min=0)
-        ids = mixture.candidates[mixture.rows_of(nodes)[:, None, None], position].to(torch.int64)
-        return SampledNodes(ids.mul_(mask), mask, count, position, tau, nodes, p, self.mode, mixture)
+        return SampledNodes(ids, mask, count, position.clamp_(min=0), tau, nodes, p, self.mode, mixture)
 
-    def _chunks(self, nodes: Tensor) -> Iterator[Tensor]:
-        """Blocks of centres whose working arrays stay bounded; an empty list of centres gives one empty block."""
-        width = self.mixture.candidates.shape[1]
-        small = has_small_caches(nodes.device)
-        per_node = width * (self.num_sequences if self.mode == "without" and not small else 1)
-        per_node = max(per_node, self.num_sequences * self.num_sampled)
-        limit = _SMALL_CHUNK if small else _LARGE_CHUNK
-        yield from torch.split(nodes, max(1, limit // per_node))
-
-    def _draw_chunk(self, nodes: Tensor, p: Tensor, key: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Positions (-1 where masked), counts and tau for one block of centres."""
-        rows = self.mixture.rows_of(nodes)
-        psi = self.mixture.psi(p, rows)
+    def _draw_block(
+        self, mixture: Mixture, nodes: Tensor, p: Tensor, key: int
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Drawn nodes (0 where masked), positions (-1 where masked), counts and tau for one block of centres."""
+        rows = mixture.rows_of(nodes)
+        psi = mixture.psi(p, rows)
         keys = sequence_keys(key, nodes, self.num_sequences)
         if self.mode == "without":
-            position, tau = race(psi, self.mixture.candidates[rows], keys, self.num_sampled)
-            return position, (position >= 0).to(torch.int64), tau
-        merge = self.mode == "distinct"
-        # heuristics of probability 0 may be all that propose something to a centre: then nothing is drawn
-        lengths = self.mixture.lengths[rows] * (psi.sum(dim=1) > 0)
-        draws = draw_with_replacement(psi, lengths, keys, self.num_sampled, merge)
-        tau = torch.full(keys.shape, torch.inf, dtype=torch.float64, device=nodes.device)
-        return draws.position, draws.count, tau
+            position, tau = race(psi, mixture.candidates[rows], keys, self.num_sampled)
+            count = (position >= 0).to(torch.int64)
+        else:
+            # heuristics of probability 0 may be all that propose something to a centre: then nothing is drawn
+            lengths = mixture.lengths[rows] * (psi.sum(dim=1) > 0)
+            merge = self.mode == "distinct"
+            draws = draw_with_replacement(psi, lengths, keys, self.num_sampled, merge)
+            position, count = draws.position, draws.count
+            tau = torch.full(keys.shape, torch.inf, dtype=torch.float64, device=nodes.device)
+        ids = mixture.candidates[rows[:, None, None], position.clamp(min=0)].to(torch.int64)
+        return ids.mul_(position >= 0), position, count, tau

@@ -132,6 +132,11 @@ class SequenceBuilder:
         self._tabulate()
         return self
 
+    def take(self, other: "SequenceBuilder") -> None:
+        """Goes on with the tables of another one of the same graph, which are not copied."""
+        self.ids, self.mask, self.log_count = other.ids, other.mask, other.log_count
+        self.phi, self._row = other.phi, other._row
+
     def batch(self, centres: Tensor, sequences: Tensor | None = None) -> SequenceBatch:
         """Sequences of `centres` [b], centre-major: row i * s + j is centre i, sequence j of `sequences` [s].
 

@@ -156,7 +156,8 @@ class Proximity:
 
     def _table_fits(self) -> bool:
         size = (self.num_nodes_ + self.num_coarse_ + 1) ** 2 * self.num_proximity * self.dtype.itemsize
-        return size <= (self.max_table_bytes or table_limit(self.device_))
+        limit = table_limit(self.device_) if self.max_table_bytes is None else self.max_table_bytes
+        return size <= limit
 
     def _powers(self, adj: sp.csr_array) -> Powers:
         if self.mode_ == "blocked":

@@ -8,7 +8,7 @@ from ansgt.coarsening import COARSENERS, CoarsenerLike
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics import HEURISTICS, HeuristicLike
-from ansgt.settings import Count, Few, Fraction, Size
+from ansgt.settings import Count, Few, Fraction, Memory, Size
 
 PAPER_HEURISTICS = ("1-hop", "2-hop", "ppr", "knn")
 MIXED = ("adaptive", "fixed")
@@ -78,6 +78,9 @@ class SequenceSettings:
     """c of section 3.3."""
     super_features: Literal["paper", "mean"] = "paper"
     """Features of super-nodes: paper (P^T X) or mean."""
+    memory: Memory | None = None
+    """Most memory that tables may take the process to (on CUDA: the device): bytes or a text like 4G; None: half of what is
+    free. Decides what is held and what is made anew when it is needed, never a number."""
     amp: bool | None = None
     """Proximities, features and products in bfloat16; None: on CUDA only."""
 

@@ -4,6 +4,9 @@ This is the only place where attention flows back to the bandit, as plain tensor
 """
 
 import copy
+import functools
+import operator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -13,14 +16,19 @@ from ansgt.config import RunConfig
 from ansgt.graph import Graph, Split
 from ansgt.heuristics import heuristic_names
 from ansgt.models.ansgt import ANSGT
+from ansgt.pipeline import Drawn
 from ansgt.prediction.ansgt import AdaptiveSettings, TrainedANSGT
 from ansgt.prediction.inference import Significance
-from ansgt.sampling import Exp4P, reward
+from ansgt.sampling import Exp4P, Reward, SampledNodes, reward
 from ansgt.sampling.bandit import standing as bandit_standing
+from ansgt.stages import stage
 from ansgt.storage import DiskCache
 from ansgt.training import State
 from ansgt.training.optim import WeightAverage, scheduled_adamw
 from ansgt.training.steps import CapturedStep, TrainStep, train_epoch
+
+REWARDED = 16_384
+"""Training centres whose rewards are computed at a time."""
 
 
 class AdaptiveLearner:
@@ -35,7 +43,7 @@ class AdaptiveLearner:
     """
 
     def __init__(self, config: RunConfig, graph: Graph, split: Split, seed: int, cache: DiskCache) -> None:
-        self.trained = trained = TrainedANSGT.build(config, graph, seed, cache)
+        self.trained = trained = TrainedANSGT.build(config, graph, seed, cache, len(split.train))
         self.settings = settings = trained.settings
         self.bandit = Exp4P.from_settings(settings, len(trained.pipeline.heuristics))
         trained.p = _initial(settings, self.bandit)
@@ -45,6 +53,7 @@ class AdaptiveLearner:
         self.batch_size = min(settings.batch_size, len(split.train))
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.batch_size)
         self.tables = trained.pipeline.tables()
+        self.streams = trained.pipeline.plan.sequences == "streamed"
         self.step = self._step()
         self.significance = Significance(
             self.model, self.tables.batch, captured=trained.inference.execution.captured
@@ -57,7 +66,7 @@ class AdaptiveLearner:
         """One turn of Algorithm 1's loop (lines 4-11)."""
         if epoch == 0 and self.settings.pilot_epochs and self.settings.sampling == "adaptive":
             self._pilot()
-        loss = train_epoch(self.step, self.train_nodes, self.batch_size)
+        loss = self._pass()
         redraw = self.settings.redraw_every
         if (epoch + 1) % self.settings.update_period == 0:
             if self.settings.sampling == "adaptive":
@@ -72,16 +81,21 @@ class AdaptiveLearner:
         pilot = self.settings.pilot_epochs
         forget = self.step.snapshot()
         for epoch in range(-pilot, 0):
-            train_epoch(self.step, self.train_nodes, self.batch_size)
+            self._pass()
             self._update(epoch)
             self._resample()
         forget()
 
+    def _pass(self) -> Tensor:
+        """Every training centre once (lines 4, 5)."""
+        supply = self._streamed if self.streams else None
+        return train_epoch(self.step, self.train_nodes, self.batch_size, supply=supply)
+
     def _update(self, epoch: int) -> None:
         """Significance of the training centres' nodes -> reward -> weights (lines 6, 9, 10); labels play no part."""
-        s = self.significance(self.train_nodes)
-        counted = self.settings.multiplicity_bias
-        r = reward(self.sampled, s, self.settings.reward, counted).mean()
+        with stage("reward"):
+            parts = [self._reward(sampled) for sampled in self._drawn()]
+        r = functools.reduce(operator.add, parts).mean()
         self.bandit.update(r)
         self.trained.p = self.bandit.probabilities()
         self.rows.append(
@@ -95,11 +109,43 @@ class AdaptiveLearner:
             }
         )
 
+    def _reward(self, sampled: SampledNodes) -> Reward:
+        """Of some training centres, whose sequences lie in the tables."""
+        s = self.significance(sampled.nodes)
+        return reward(sampled, s, self.settings.reward, self.settings.multiplicity_bias)
+
     def _resample(self) -> None:
-        """psi from p, N nodes for each of S sequences (lines 7, 8), for the training centres."""
+        """psi from p, N nodes for each of S sequences (lines 7, 8), for the training centres; if streamed, later."""
         self.round += 1
-        pipeline, p = self.trained.pipeline, self.trained.p
-        self.sampled = pipeline.draw(self.train_nodes, p, self.round, into=self.tables).sampled
+        if not self.streams:
+            pipeline, p = self.trained.pipeline, self.trained.p
+            with stage("sequences"):
+                self.sampled = pipeline.draw(self.train_nodes, p, self.round, into=self.tables).sampled
+
+    def _drawn(self) -> Iterator[SampledNodes]:
+        """What was drawn for the training centres, some thousands at a time, be it held or streamed."""
+        if not self.streams:
+            for start in range(0, len(self.train_nodes), REWARDED):
+                yield self.sampled.part(slice(start, start + REWARDED))
+            return
+        blocks = self.train_nodes.split(REWARDED)
+        for drawn in self._stream(blocks):
+            yield drawn.sampled.part(slice(1, None))
+
+    def _streamed(self, batches: Tensor) -> Iterator[Tensor]:
+        """Batches of centres, some at a time, with their sequences in the tables."""
+        parts = batches.split(max(1, self.trained.pipeline.plan.block // self.batch_size))
+        blocks = (part[part >= 0] for part in parts)
+        for part, _ in zip(parts, self._stream(blocks), strict=True):
+            yield part
+
+    def _stream(self, blocks: Iterable[Tensor]) -> Iterator[Drawn]:
+        """Puts the sequences of one block after the other into the tables, behind those that padding reads."""
+        padding = self.train_nodes[:1] * bool((self.train_nodes != 0).all())
+        behind = (torch.cat([padding, block]) for block in blocks)
+        for drawn in self.trained.pipeline.stream(behind, self.trained.p, self.round):
+            self.tables.take(drawn.sequences)
+            yield drawn
 
     def _step(self) -> TrainStep | CapturedStep:
         """Tables, model and optimizer connected, eager or captured."""
@@ -140,8 +186,10 @@ class AdaptiveLearner:
         return self.rows
 
     def standing(self, kept: int) -> dict[str, Any]:
+        pipeline = self.trained.pipeline
+        facts = {"memory": pipeline.plan.ways, "proximity": pipeline.proximity.measured_}
         adaptive = self.settings.sampling == "adaptive"
-        return {"bandit": bandit_standing(self.rows, kept)} if adaptive else {}
+        return {"bandit": bandit_standing(self.rows, kept), **facts} if adaptive else facts
 
 
 def _initial(settings: AdaptiveSettings, bandit: Exp4P) -> Tensor:

@@ -3,7 +3,7 @@
 Centres travel as in `prediction/inference.py`: -1 is padding, and a ragged last batch has the shape of all others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +13,7 @@ from ansgt.device import sent
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.capture import Captured, Restore
 from ansgt.prediction.inference import Build, padded
+from ansgt.stages import stage
 from ansgt.training.optim import ScheduledAdamW, WeightAverage
 
 
@@ -149,8 +150,16 @@ class CapturedStep:
         return self.step.model
 
 
+Supply = Callable[[Tensor], Iterable[Tensor]]
+"""Gives the batches [B, b] of an epoch back in parts [B', b], in their order, as their sequences are there to be read."""
+
+
 def train_epoch(
-    step: TrainStep | CapturedStep, nodes: Tensor, batch_size: int, generator: torch.Generator | None = None
+    step: TrainStep | CapturedStep,
+    nodes: Tensor,
+    batch_size: int,
+    generator: torch.Generator | None = None,
+    supply: Supply | None = None,
 ) -> Tensor:
     """One pass over the training centres in random order, without waiting for the device.
 
@@ -159,6 +168,7 @@ def train_epoch(
         nodes: training centres, on the model's device.
         batch_size: centres in a batch.
         generator: of the order; on the CPU, so that the order is the same on every device.
+        supply: puts the sequences of batches where the step reads them; None: all are there.
 
     Returns:
         Mean loss over the centres (a scalar on the device).
@@ -166,6 +176,10 @@ def train_epoch(
     order = sent(torch.randperm(len(nodes), generator=generator), nodes.device)
     step.model.train()
     step.reset()
-    for centres in padded(nodes[order], batch_size):
-        step(centres)
+    batches = padded(nodes[order], batch_size)
+    with stage("training", len(nodes)) as at:
+        for part in (batches,) if supply is None else supply(batches):
+            for centres in part:
+                step(centres)
+                at.advance(batch_size)
     return step.mean_loss()

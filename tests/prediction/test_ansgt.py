@@ -6,7 +6,7 @@ import torch
 
 from ansgt.datasets import load
 from ansgt.errors import InputError
-from ansgt.prediction import ansgt as module
+from ansgt.pipeline import INFERENCE_ROUND
 from ansgt.prediction import build_trained
 from ansgt.prediction.ansgt import TrainedANSGT
 from ansgt.runs.prepare import Request, build_config
@@ -75,17 +75,19 @@ def test_more_sequences_are_averaged() -> None:
     one, more = trained(), trained("num_inference=8")
     nodes = NODES[:40]
     averaged = more.predict_proba(nodes)
-    assert more.inference.tables.num_sequences == 8
     assert not torch.equal(averaged, one.predict_proba(nodes))
+    batch = more.pipeline.draw(nodes, more.p, INFERENCE_ROUND).sequences.batch(nodes)
+    assert len(batch) == 40 * 8
     with torch.no_grad():
         more.model.eval()
-        logits = more.model(more.inference.tables.batch(nodes))
+        logits = more.model(batch)
     assert torch.allclose(averaged, logits.softmax(dim=-1).view(40, 8, -1).mean(dim=1), atol=1e-6)
 
 
 def test_many_nodes_are_predicted_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = trained().predict_proba(NODES)
-    monkeypatch.setattr(module, "PORTION", 50)
+    monkeypatch.setattr("ansgt.planner.LARGE_PORTION", 1)  # portions of one chunk
+    monkeypatch.setattr("ansgt.planner.CHUNK", 32)
     assert torch.allclose(trained().predict_proba(NODES), whole, atol=1e-6)
 
 

@@ -23,7 +23,7 @@ class Tables:
 def fresh(tables: Tables, num_sequences: int) -> FreshInference:
     return FreshInference(
         tables.step.model,
-        tables,  # type: ignore[arg-type]
+        lambda: tables,  # type: ignore[arg-type,return-value]
         tables.draw,  # type: ignore[arg-type]
         portion=10,
         num_sequences=num_sequences,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ansgt.errors import InputError
 from ansgt.heuristics import HEURISTICS, HeuristicLike, OneHop, TwoHop, resolve
-from ansgt.sampling import Mixture
+from ansgt.sampling import Mixture, NodeSampler, StreamedMixture
 from ansgt.testing import path_graph, random_graph
 
 P = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
@@ -149,11 +149,30 @@ def test_kernel_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(mixture.psi(P, rows), plain[1])
 
 
-def test_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", ["without", "with", "distinct"])
+def test_a_streamed_mixture_draws_and_pays_as_a_held_one(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ansgt.sampling.mixture.STREAMED_CENTRES", 7)
+    nodes = torch.tensor([5, 59, 0, 0, *range(30, 50)])
+    held, streamed = (
+        NodeSampler(mixture, num_sampled=6, num_sequences=2, mode=mode).draw(nodes, P, round=3)
+        for mixture in (Mixture.from_heuristics(fitted(), 60), StreamedMixture(fitted(), 60))
+    )
+    for name in ("ids", "mask", "count", "position", "tau", "q", "psi", "inclusion", "active"):
+        assert torch.equal(getattr(held, name), getattr(streamed, name)), name
+    part = streamed.part(slice(2, 6))
+    assert torch.equal(part.q, held.q[:, 2:6])
+
+
+def test_tables_of_several_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Mixture.from_heuristics(fitted(), 60)
+    monkeypatch.setattr("ansgt.sampling.mixture._BLOCK", 16)
+    parts = Mixture.from_heuristics(fitted(), 60)
+    for name in ("candidates", "lengths", "Q", "active"):
+        assert torch.equal(getattr(parts, name), getattr(whole, name))
+
+
+def test_bad_input() -> None:
     with pytest.raises(InputError, match="at least one heuristic"):
         Mixture.from_heuristics([], 3)
     with pytest.raises(InputError, match="different shapes"):
         Mixture.from_heuristics([Fixed(sp.csr_array((3, 3))), Fixed(sp.csr_array((3, 4)))], 3)
-    monkeypatch.setattr("ansgt.sampling.mixture.MAX_TABLE_BYTES", 10)
-    with pytest.raises(InputError, match="set max_candidates"):
-        Mixture.from_heuristics(fitted(), 60)

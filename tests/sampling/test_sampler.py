@@ -86,7 +86,7 @@ def test_draw_depends_on_seed_round_centre_sequence_alone(mode: str, monkeypatch
     assert torch.equal(sampler(mode, mixture).draw(some, P, round=2).ids, whole.ids[some])
     fewer = sampler(mode, mixture, num_sequences=2).draw(some, P, round=2)
     assert torch.equal(fewer.ids, whole.ids[some, :2])
-    monkeypatch.setattr("ansgt.sampling.sampler._SMALL_CHUNK", 300)
+    monkeypatch.setattr("ansgt.sampling.mixture.SMALL_BLOCK", 300)
     assert torch.equal(sampler(mode, mixture).draw(torch.arange(60), P, round=2).ids, whole.ids)
     assert not torch.equal(sampler(mode, mixture).draw(torch.arange(60), P, round=3).ids, whole.ids)
     assert not torch.equal(sampler(mode, mixture, seed=1).draw(torch.arange(60), P, round=2).ids, whole.ids)
