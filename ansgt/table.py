@@ -24,7 +24,7 @@ class Table:
         rows: one list per row.
         title: what it shows.
         formats: how numbers of a column are written, by its name (".2f", ".1%"); by default all their digits.
-        best: rows that stand out.
+        best: cells that stand out, as (row, column).
         missing: what stands for None where it is read by people.
 
     >>> print(Table(["model", "accuracy"], [["gcn", 0.8715]], formats={"accuracy": ".1%"}).markdown())
@@ -38,7 +38,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     title: str = ""
     formats: dict[str, str] = field(default_factory=dict)
-    best: frozenset[int] = frozenset()
+    best: frozenset[tuple[int, int]] = frozenset()
     missing: str = ""
 
     def text(self) -> str:
@@ -59,9 +59,7 @@ class Table:
         """A table of GitHub's Markdown."""
         marks = ["---:" if number else "---" for number in self._numeric()]
         lines = [_bars(map(_of_markdown, self.head)), f"|{'|'.join(marks)}|"]
-        for place, row in enumerate(self._texts()):
-            cells = map(_of_markdown, row)
-            lines.append(_bars(f"**{cell}**" if cell and place in self.best else cell for cell in cells))
+        lines += [_bars(row) for row in self._marked(_of_markdown, "**{}**")]
         title = [f"**{_of_markdown(self.title)}**", ""] if self.title else []
         return "\n".join([*title, *lines]) + "\n"
 
@@ -84,24 +82,17 @@ class Table:
             r"\toprule",
             " & ".join(map(tex, self.head)) + r" \\ \midrule",
         ]
-        for place, row in enumerate(self._texts()):
-            cells = map(tex, row)
-            shown = [rf"\textbf{{{cell}}}" if cell and place in self.best else cell for cell in cells]
-            lines.append(" & ".join(shown) + r" \\")
+        lines += [" & ".join(row) + r" \\" for row in self._marked(tex, r"\textbf{{{}}}")]
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
 
     def html(self) -> str:
         """A `<table>`; every value is escaped."""
         right = self._numeric()
         head = "".join(f"<th>{html.escape(str(cell))}</th>" for cell in self.head)
+        styles = [' style="text-align:right"' if number else "" for number in right]
         rows = []
-        for place, row in enumerate(self._texts()):
-            tag = "th" if place in self.best else "td"
-            styles = [' style="text-align:right"' if number else "" for number in right]
-            cells = (
-                f"<{tag}{style}>{html.escape(short(cell))}</{tag}>"
-                for cell, style in zip(row, styles, strict=True)
-            )
+        for row in self._marked(lambda cell: html.escape(short(cell)), "<b>{}</b>"):
+            cells = (f"<td{style}>{cell}</td>" for cell, style in zip(row, styles, strict=True))
             rows.append(f"<tr>{''.join(cells)}</tr>")
         caption = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
         body = "".join(rows)
@@ -122,6 +113,16 @@ class Table:
                 for cell, form in zip(row, forms, strict=True)
             ]
             for row in self.rows
+        ]
+
+    def _marked(self, written: Callable[[str], str], mark: str) -> list[list[str]]:
+        """Cells in a form's own letters, those that stand out marked."""
+        return [
+            [
+                mark.format(written(cell)) if (i, j) in self.best and cell else written(cell)
+                for j, cell in enumerate(row)
+            ]
+            for i, row in enumerate(self._texts())
         ]
 
     def _numeric(self) -> list[bool]:

@@ -42,6 +42,7 @@ ORDER = [
     "report",
     "estimator",
     "classifier",
+    "hub",
     "__init__",
     "bench",
     "reproduce",

@@ -1,12 +1,8 @@
-"""Who listens to a training: the progress bar on stderr, and TensorBoard.
-
-Both show epoch, loss, validation accuracy and the heuristics' probabilities; the bar also the time left.
-"""
+"""What stderr shows of a training: a bar with epoch, time left, loss, validation accuracy and probabilities; stages."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.progress import (
     BarColumn,
@@ -20,7 +16,6 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 
 from ansgt.cli.common import err, tell
-from ansgt.errors import InputError
 from ansgt.runs.run import OnEpoch, Progress
 from ansgt.stages import Stage
 
@@ -83,23 +78,3 @@ class StageLines:
         elif stage.total and 0 < stage.done < stage.total and now - self.named[stage.name] >= PAUSE:
             tell(f"{stage.name} {100 * stage.done / stage.total:.0f} %")
             self.named[stage.name] = now
-
-
-@contextmanager
-def event_log(folder: Path) -> Iterator[OnEpoch]:
-    """The same for TensorBoard, an extra: events in a folder, one step per epoch."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise InputError("TensorBoard is not installed; pip install 'ansgt[tensorboard]'.") from None
-    with SummaryWriter(str(folder)) as writer:
-
-        def log(progress: Progress) -> None:
-            split = f"split-{progress.split}"
-            writer.add_scalar(f"{split}/loss", progress.loss, progress.epoch)
-            if progress.val_accuracy is not None:
-                writer.add_scalar(f"{split}/val_accuracy", progress.val_accuracy, progress.epoch)
-            for name, value in progress.status.items():
-                writer.add_scalar(f"{split}/probability/{name}", value, progress.epoch)
-
-        yield log

@@ -20,16 +20,21 @@ def report(
     explained: Annotated[
         int, typer.Option(min=0, help="Nodes whose attention is computed for the page, over all runs.")
     ] = 2000,
+    card: Annotated[
+        Path | None, typer.Option(help="Also write a model card (.md) of the first run, from its record.")
+    ] = None,
     root: RootOption = "data",  # type: ignore[assignment]
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
     cache_dir: CacheOption = None,
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Write one HTML page that needs no network: runs side by side, and an explorer of their nodes."""
+    from ansgt.report.card import model_card
     from ansgt.report.figures import complete_histories, plot_weights
     from ansgt.report.page import write_report
     from ansgt.report.side_by_side import Options
     from ansgt.runs.folder import open_run
+    from ansgt.storage import write_text
 
     runs = [open_run(path) for path in run_dirs]
     pictures = []
@@ -42,10 +47,19 @@ def report(
             pictures.append(str(picture))
     target = output or runs[0].default_report
     write_report(runs, target, Options(root, device, cache_dir, explained))
-    return {"runs": [str(path) for path in run_dirs], "output": str(target), "pictures": pictures}
+    if card is not None:
+        write_text(card, model_card(runs[0]))
+    return {
+        "runs": [str(path) for path in run_dirs],
+        "output": str(target),
+        "pictures": pictures,
+        "card": None if card is None else str(card),
+    }
 
 
 def render(result: dict[str, Any]) -> None:
     say(f"report in {result['output']}")
     for picture in result["pictures"]:
         say(f"weight curve in {picture}")
+    if result["card"]:
+        say(f"model card in {result['card']}")

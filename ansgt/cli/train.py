@@ -77,14 +77,21 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard (extra: ansgt[tensorboard]).")
     ] = False,
+    log: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also log to tensorboard, wandb or mlflow (extras of these names); may be repeated."
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Train a model over one or more splits; validation alone selects the epoch."""
     from ansgt.cli.interrupt import Interrupts
-    from ansgt.cli.progress import StageLines, event_log, training_bar
+    from ansgt.cli.progress import StageLines, training_bar
     from ansgt.datasets.load import Source
     from ansgt.errors import InputError
     from ansgt.runs.folder import RunFolder
+    from ansgt.runs.loggers import flat_settings, logged, logger
     from ansgt.runs.prepare import prepare_run
     from ansgt.runs.run import Environment, Progress, run
     from ansgt.runs.sweep import Sweep, parse_seeds, swept
@@ -99,10 +106,11 @@ def train(
         )
     source = Source(root, cache_dir, allow_changed_data, download)
     options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}
+    names = list(dict.fromkeys([*(log or ()), *(["tensorboard"] if tensorboard else [])]))
     single, several = swept(override or ())
     if several or seeds is not None:
-        if tensorboard:
-            raise InputError("--tensorboard is for a single run, not for several values or --seeds.")
+        if names:
+            raise InputError(f"--log {names[0]} is for a single run, not for several values or --seeds.")
         chosen = [seed] if seeds is None else parse_seeds(seeds)
         place = (
             run_dir or Path("runs") / f"{Path(dataset).stem}-{model}-sweep-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -121,8 +129,9 @@ def train(
     with contextlib.ExitStack() as stack:
         interrupts = stack.enter_context(Interrupts())
         listeners = [stack.enter_context(training_bar(f"{data.name} {model}{models}"))]
-        if tensorboard:
-            listeners.append(stack.enter_context(event_log(RunFolder(target).tensorboard)))
+        if names:
+            loggers = [logger(name, RunFolder(target).log(name)) for name in names]
+            listeners.append(stack.enter_context(logged(loggers, target.name, flat_settings(settings))))
 
         def on_epoch(progress: Progress) -> None:
             for listener in listeners:

@@ -1,8 +1,9 @@
-"""A comparison as Markdown, CSV and a picture; all of it from cells and differences, which come from records."""
+"""A comparison as Markdown, LaTeX, CSV and a picture; all of it from cells and differences, which come from records."""
 
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 from ansgt.plotting import figure, printable
 from ansgt.runs.statistics import Cell, Difference, choose_reference, paired_differences
 from ansgt.storage import make_folder, write_json, write_text
+from ansgt.table import Table
 
 
 def write_comparison(
     cells: list[Cell], split: str, run_dir: Path | str, reference: str | None = None
 ) -> dict[str, Any]:
-    """Writes compare.md, .csv, .json and .png into `run_dir`; returns what went into the JSON."""
+    """Writes compare.md, .tex, .csv, .json and .png into `run_dir`; returns what went into the JSON."""
     folder = make_folder(run_dir)
     chosen = reference or choose_reference(cells)
     differences = paired_differences(cells, chosen)
@@ -30,65 +32,93 @@ def write_comparison(
     }
     write_json(folder / "compare.json", result)
     write_text(folder / "compare.md", comparison_markdown(cells, differences, split, chosen))
+    write_text(folder / "compare.tex", comparison_latex(cells, differences, split, chosen))
     write_text(folder / "compare.csv", comparison_csv(cells))
     plot_comparison(cells, folder / "compare.png", split)
     return result
+
+
+ACCURACIES = "Test accuracy in percent, mean ± std over the splits; epochs are selected on validation alone."
+DIFFERENCES = (
+    "Percentage points, mean over the splits with its 95 % t interval; p from a paired t-test, Holm-corrected over all "
+    "rows. The splits of one data set overlap, so intervals are somewhat too narrow."
+)
+COSTS = (
+    "Seconds are those of training, summed over the splits. Several models per split (setting `train.num_models`) predict "
+    "by their mean."
+)
 
 
 def comparison_markdown(
     cells: Sequence[Cell], differences: Sequence[Difference], split: str, reference: str
 ) -> str:
     """Accuracies, costs, differences against the reference, and what failed."""
+    finished = max((len(cell.per_split) for cell in cells), default=0)
+    accuracies, against, costs = comparison_tables(cells, differences)
+    parts = [
+        f"# Comparison on `{split}`, {finished} splits",
+        ACCURACIES,
+        accuracies.markdown(),
+        f"## Paired differences against `{reference}`",
+        DIFFERENCES,
+        against.markdown(),
+        "## Cost",
+        COSTS,
+        costs.markdown(),
+    ]
+    failed = [f"- {cell.model} on {cell.dataset}: {cell.error}" for cell in cells if cell.error]
+    if failed:
+        parts += ["## Failed", "\n".join(failed)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def comparison_latex(
+    cells: Sequence[Cell], differences: Sequence[Difference], split: str, reference: str
+) -> str:
+    """The same three tables for LaTeX (package booktabs)."""
+    words = (f"On {split}: {ACCURACIES}", f"Against {reference}: {DIFFERENCES}", COSTS.replace("`", ""))
+    tables = comparison_tables(cells, differences)
+    return "\n".join(replace(table, title=title).latex() for table, title in zip(tables, words, strict=True))
+
+
+def comparison_tables(cells: Sequence[Cell], differences: Sequence[Difference]) -> tuple[Table, Table, Table]:
+    """Accuracies by model and data set, paired differences, costs."""
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     models = list(dict.fromkeys(cell.model for cell in cells))
     at = {(cell.model, cell.dataset): cell for cell in cells}
     variants = {cell.dataset: cell.variant for cell in cells if cell.variant}
     head = [f"{d} ({variants[d]})" if d in variants else d for d in datasets]
-    finished = max((len(cell.per_split) for cell in cells), default=0)
-    lines = [
-        f"# Comparison on `{split}`, {finished} splits",
-        "",
-        "Test accuracy in percent, mean ± std over the splits; epochs are selected on validation alone.",
-        "",
-        *_table(["model", *head], [[m, *(_accuracy(at[m, d], cells) for d in datasets)] for m in models]),
-        "",
-        f"## Paired differences against `{reference}`",
-        "",
-        "Percentage points, mean over the splits with its 95 % t interval; p from a paired t-test, Holm-corrected over",
-        "all rows. The splits of one data set overlap, so intervals are somewhat too narrow.",
-        "",
-        *_table(["model", "data set", "difference", "p (Holm)"], [_difference_row(d) for d in differences]),
-        "",
-        "## Cost",
-        "",
-        "Seconds are those of training, summed over the splits. Several models per split (setting `train.num_models`)",
-        "predict by their mean.",
-        "",
-        *_table(
-            ["model", "data set", "models per split", "seconds", "peak memory, MB", "parameters"],
-            [_cost_row(cell) for cell in cells if cell.error is None],
+    accuracies = Table(
+        ["model", *head],
+        [[m, *(_accuracy(at[m, d]) for d in datasets)] for m in models],
+        best=frozenset(
+            (i, j)
+            for i, m in enumerate(models)
+            for j, d in enumerate(datasets, 1)
+            if _is_best(at[m, d], cells)
         ),
-    ]
-    failed = [f"- {cell.model} on {cell.dataset}: {cell.error}" for cell in cells if cell.error]
-    if failed:
-        lines += ["", "## Failed", "", *failed]
-    return "\n".join(lines) + "\n"
+    )
+    against = Table(
+        ["model", "data set", "difference", "p (Holm)"], [_difference_row(d) for d in differences]
+    )
+    costs = Table(
+        ["model", "data set", "models per split", "seconds", "peak memory, MB", "parameters"],
+        [_cost_row(cell) for cell in cells if cell.error is None],
+        formats={"seconds": ".1f", "peak memory, MB": ".0f", "parameters": ","},
+        missing="-",
+    )
+    return accuracies, against, costs
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
-
-
-def _row(values: list[str]) -> str:
-    return "| " + " | ".join(values) + " |"
-
-
-def _accuracy(cell: Cell, cells: Sequence[Cell]) -> str:
+def _accuracy(cell: Cell) -> str:
     if cell.mean is None or cell.std is None:
         return "failed"
-    text = f"{100 * cell.mean:.2f} ± {100 * cell.std:.2f}"
-    best = max(other.mean for other in cells if other.dataset == cell.dataset and other.mean is not None)
-    return f"**{text}**" if cell.mean == best else text
+    return f"{100 * cell.mean:.2f} ± {100 * cell.std:.2f}"
+
+
+def _is_best(cell: Cell, cells: Sequence[Cell]) -> bool:
+    means = [other.mean for other in cells if other.dataset == cell.dataset and other.mean is not None]
+    return cell.mean is not None and cell.mean == max(means)
 
 
 def _difference_row(d: Difference) -> list[str]:
@@ -101,10 +131,9 @@ def _difference_row(d: Difference) -> list[str]:
     ]
 
 
-def _cost_row(cell: Cell) -> list[str]:
-    memory = "-" if cell.peak_bytes is None else f"{cell.peak_bytes / 1e6:.0f}"
-    seconds, parameters = f"{cell.seconds or 0:.1f}", f"{cell.num_parameters:,}"
-    return [cell.model, cell.dataset, str(cell.num_models), seconds, memory, parameters]
+def _cost_row(cell: Cell) -> list[Any]:
+    memory = None if cell.peak_bytes is None else cell.peak_bytes / 1e6
+    return [cell.model, cell.dataset, cell.num_models, cell.seconds or 0.0, memory, cell.num_parameters]
 
 
 COLUMNS = (

@@ -127,14 +127,23 @@ def read_runs(folders: Sequence[RunFolder], options: Options) -> list[list[RunOn
     return [_named(runs) for runs in together.values()]
 
 
+def record_of(folder: RunFolder) -> RunOnPage:
+    """A run from its record alone."""
+    return _as_it_stands(folder, "the data were not asked for")
+
+
 def _read(folder: RunFolder, options: Options) -> RunOnPage:
+    return _as_it_stands(folder, _reopened(folder, options))
+
+
+def _as_it_stands(folder: RunFolder, opened: FinishedRun | str) -> RunOnPage:
     config = folder.config()
     splits = [
         Finished(int(result["index"]), folder.split(int(result["index"])), result)
         for result in folder.results()
     ]
     settings, info = config.as_dict(), folder.info()
-    return RunOnPage(folder, config.model_name, 0, info, settings, splits, _reopened(folder, options))
+    return RunOnPage(folder, config.model_name, 0, info, settings, splits, opened)
 
 
 def _reopened(folder: RunFolder, options: Options) -> FinishedRun | str:

@@ -18,7 +18,7 @@
         predictions.npz        class probabilities of every node
         result.json            accuracies; written last
         model-0/ ...           the same of every model of an ensemble, until the last is done
-      predictions.csv, report.html, weights.png, program.pt2, program.onnx, tensorboard/    what verbs made of it
+      predictions.csv, report.html, weights.png, program.pt2, program.onnx, tensorboard/, wandb/    what verbs made of it
 
 No other file knows these names. `run.json` says that the folder is ours (`FORMAT`); JSON files carry a sha256 of their own
 content, and a split's result those of all its files: whatever is read is compared. Other people's files in the folder are
@@ -350,9 +350,13 @@ class RunFolder:
     def weights_picture(self) -> Path:
         return self.path / "weights.png"
 
+    def log(self, name: str) -> Path:
+        """Where a logger of this name writes."""
+        return self.path / name
+
     @property
     def tensorboard(self) -> Path:
-        return self.path / "tensorboard"
+        return self.log("tensorboard")
 
     def lock(self) -> AbstractContextManager[None]:
         """Held while a process writes; a second one gets a `BusyError` at once."""

@@ -7,7 +7,7 @@ import weakref
 from pathlib import Path
 from typing import Self
 
-UNWANTED = (".lock", "*.tmp", "tensorboard")
+UNWANTED = (".lock", "*.tmp", "tensorboard", "wandb")
 """Names that a copy leaves out."""
 
 

@@ -25,6 +25,7 @@ from ansgt.runs.prepare import prepare_run
 from ansgt.runs.statistics import Cell
 from ansgt.settings import shown
 from ansgt.storage import content_hash, make_folder, write_json
+from ansgt.table import Table
 
 MOST_RUNS = 1000
 """Runs of a sweep; more are a slip of the pen."""
@@ -164,6 +165,8 @@ class Sweep:
         outcomes = [found[number] for number in range(len(points))]
         result = {**self._summary(outcomes), "seconds": time.perf_counter() - started}
         write_json(self.run_dir / "sweep.json", result)
+        for suffix in (".md", ".csv", ".tex"):
+            sweep_table(result).write(self.run_dir / f"sweep{suffix}")
         return result
 
     def _summary(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -182,6 +185,26 @@ class Sweep:
             "val_accuracy": None if best is None else best["val_accuracy"],
             "run_dir": str(self.run_dir),
         }
+
+
+def sweep_table(result: dict[str, Any]) -> Table:
+    """One row per combination of settings: its values, and accuracies in percent over seeds and splits."""
+    names, scores = result["swept"], [("val_accuracy", "validation"), ("test_accuracy", "test")]
+    head = [*names, *(f"{words}{kind}" for _, words in scores for kind in ("", " std")), "failed"]
+    rows = [
+        [row["settings"].get(name) for name in names]
+        + [_percent(row[part][kind]) for part, _ in scores for kind in ("mean", "std")]
+        + [row["error"]]
+        for row in result["settings"]
+    ]
+    best = {(place, 0) for place, row in enumerate(result["settings"]) if row == result["best"]}
+    title = f"{result['model']} on {result['dataset']}, seeds {', '.join(map(str, result['seeds']))}: accuracy in %"
+    formats = dict.fromkeys(head[len(names) : -1], ".2f")
+    return Table(head, rows, title, formats, frozenset(best), missing="-")
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def train_point(sweep: Sweep, point: Point) -> Cell:

@@ -79,7 +79,10 @@ def test_on_cora_five_nodes_by_share_lower_more_than_five_at_random(
     """The full figure, of a training to the end, is in the documentation; here a short one on the real graph."""
     from ansgt.runs.prepare import train
 
-    source, short = Source(root, cache_dir), {"epochs": 3, "num_augmentations": 2, "lr": 1e-3, "warmup_epochs": 0}
+    source, short = (
+        Source(root, cache_dir),
+        {"epochs": 3, "num_augmentations": 2, "lr": 1e-3, "warmup_epochs": 0},
+    )
     train("cora", source=source, run_dir=tmp_path, device="cpu", overrides=short)
     run = FinishedRun.open(tmp_path, root=root, device="cpu", cache_dir=cache_dir)
     found = faithfulness(run.trained(0), run.split(0).test[:150].tolist())

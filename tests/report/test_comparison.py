@@ -4,7 +4,12 @@ import csv
 import io
 from pathlib import Path
 
-from ansgt.report.comparison import comparison_csv, comparison_markdown, plot_comparison
+from ansgt.report.comparison import (
+    comparison_csv,
+    comparison_latex,
+    comparison_markdown,
+    plot_comparison,
+)
 from ansgt.runs.statistics import Cell, paired_differences
 
 CELLS = [
@@ -23,6 +28,13 @@ def test_markdown_holds_accuracies_differences_costs_and_failures() -> None:
     assert "| gcn | x | 1 | 2.0 | 1 | 1,234 |" in text
     assert "- san on x: needs about 90.0 GiB" in text
     assert "`uniform-60-20-20`, 2 splits" in text
+
+
+def test_latex_holds_the_same_three_tables() -> None:
+    text = comparison_latex(CELLS, paired_differences(CELLS, "mlp"), "uniform-60-20-20", "mlp")
+    assert text.count(r"\begin{table}") == 3
+    assert r"gcn & \textbf{85.00 $\pm$ 5.00} \\" in text
+    assert r"gcn & x & 1 & 2.0 & 1 & 1,234 \\" in text
 
 
 def test_csv_has_one_row_per_cell() -> None:

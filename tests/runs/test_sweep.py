@@ -1,5 +1,6 @@
 """Sweeps: what commas mean, which runs there are, and that every one is the run that its settings give."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,10 @@ def test_runs_are_those_of_single_trainings(tmp_path: Path) -> None:
     assert means[1] == pytest.approx((result["runs"][2]["val_mean"] + result["runs"][3]["val_mean"]) / 2)
     stored = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
     assert stored["runs"] == result["runs"]
+    rows = list(csv.DictReader((tmp_path / "sweep" / "sweep.csv").open()))
+    assert [float(row["validation"]) for row in rows] == pytest.approx([100 * mean for mean in means])
+    assert r"\toprule" in (tmp_path / "sweep" / "sweep.tex").read_text()
+    assert "| lr | validation |" in (tmp_path / "sweep" / "sweep.md").read_text()
     assert "holds a run; use --resume" in invoke(*arguments).stderr
     record = tmp_path / "sweep" / "lr=0.1,seed=2" / "split-0" / "result.json"
     before = record.stat().st_mtime_ns
@@ -57,7 +62,7 @@ def test_runs_are_those_of_single_trainings(tmp_path: Path) -> None:
         (["--seeds", "1,1"], "names a seed twice"),
         (["--seeds", "0-5000"], "more than 1000"),
         (["--seeds", "0-999", "-o", "lr=1,2"], "has 2000 runs"),
-        (["--seeds", "1", "--tensorboard"], "--tensorboard is for a single run"),
+        (["--seeds", "1", "--tensorboard"], "--log tensorboard is for a single run"),
         ([], "--workers and --cluster are for several runs"),
     ],
 )
