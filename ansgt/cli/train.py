@@ -106,7 +106,7 @@ def train(
         )
     source = Source(root, cache_dir, allow_changed_data, download)
     options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}
-    names = list(dict.fromkeys([*(log or ()), *(["tensorboard"] if tensorboard else [])]))
+    names = list(dict.fromkeys([*(log_to or ()), *(["tensorboard"] if tensorboard else [])]))
     single, several = swept(override or ())
     if several or seeds is not None:
         if names:
