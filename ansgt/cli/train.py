@@ -77,10 +77,10 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard (extra: ansgt[tensorboard]).")
     ] = False,
-    log: Annotated[
+    log_to: Annotated[
         list[str] | None,
         typer.Option(
-            help="Also log to tensorboard, wandb or mlflow (extras of these names); may be repeated."
+            "--log", help="Also log to tensorboard, wandb or mlflow (extras of these names); may be repeated."
         ),
     ] = None,
     as_json: JsonFlag = False,
