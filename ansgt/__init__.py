@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what an editor sees; at run time `__getattr__` imports a name when it is asked for
     from ansgt.classifier import NodeClassifier
-    from ansgt.datasets import load_dataset
+    from ansgt.datasets import from_edges, from_networkx, from_scipy, load_dataset
     from ansgt.errors import InputError
     from ansgt.graph import Graph, Split
     from ansgt.models.ansgt import ANSGT
@@ -30,6 +30,9 @@ _PUBLIC = {
     "Proximity": "ansgt.sequences",
     "SequencePipeline": "ansgt.pipeline",
     "Split": "ansgt.graph",
+    "from_edges": "ansgt.datasets",
+    "from_networkx": "ansgt.datasets",
+    "from_scipy": "ansgt.datasets",
     "load_dataset": "ansgt.datasets",
 }
 _STAGES = (
@@ -56,6 +59,9 @@ __all__ = [
     "Proximity",
     "SequencePipeline",
     "Split",
+    "from_edges",
+    "from_networkx",
+    "from_scipy",
     "load_dataset",
 ]
 

@@ -9,14 +9,13 @@ import numpy as np
 import torch
 
 from ansgt.config import setting_names
-from ansgt.datasets import Dataset
+from ansgt.datasets import Dataset, as_graph
 from ansgt.datasets.masks import given_split
 from ansgt.errors import InputError
 from ansgt.estimator import NodeEstimator, NotFittedInputError
 from ansgt.graph import Graph
 from ansgt.prediction import TrainedModel
 from ansgt.runs.folder import GRAPH, RunFolder
-from ansgt.runs.prepare import section_kinds
 from ansgt.runs.private import PrivateFolder
 from ansgt.runs.record import score
 from ansgt.runs.reopen import FinishedRun
@@ -82,8 +81,9 @@ class NodeClassifier(NodeEstimator):
         """Trains on `data.train_mask`, selects on `data.val_mask`; neither mask is required.
 
         Args:
-            data: a PyG `Data` with `x`, `edge_index`, `y`; labels of -1 are unknown. Without `train_mask` every labelled
-                node outside `val_mask` and `test_mask` is trained on.
+            data: a PyG `Data` with `x`, `edge_index`, `y`; labels of -1 are unknown. Also what `ansgt.from_edges` and its
+                like return, networkx, a dict, or the path of a graph or a folder of tables. Without `train_mask` every
+                labelled node outside `val_mask` and `test_mask` is trained on.
             y: belongs to other estimators of scikit-learn; a graph brings its labels.
             split: which split, where the masks hold several [n, k].
             on_epoch: called after every epoch with a `Progress`.
@@ -97,7 +97,7 @@ class NodeClassifier(NodeEstimator):
         if y is not None:
             raise InputError(ROWS)
         with turn():
-            graph = Graph.from_data(data)
+            graph, data = as_graph(data)
             _check_learnable(graph)
             given = given_split(data, graph, split, self.val_fraction, self.seed).check(graph)
             config = self._config(graph.name)
@@ -131,7 +131,7 @@ class NodeClassifier(NodeEstimator):
             return chosen
         with turn():
             run = self._fitted()
-            graph = Graph.from_data(data)
+            graph, _ = as_graph(data, run.graph)
             return run.predict_proba(run.moved(graph), graph.find(nodes)).numpy()
 
     def score(self, mask: Any = None) -> float:
@@ -203,7 +203,7 @@ class NodeClassifier(NodeEstimator):
         sections = {part: asdict(getattr(config, part)) for part in ("optim", "train", "data")}
         sections["model"] = config.settings
         model = config.model_class or config.model_name
-        names = setting_names(section_kinds(model))
+        names = setting_names(sections)
         settings = {
             names[f"{part}.{name}"]: value
             for part, values in sections.items()

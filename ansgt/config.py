@@ -288,19 +288,17 @@ def by_section(overrides: Overrides, kinds: Mapping[str, type]) -> Sections:
     return found
 
 
-def setting_names(kinds: Mapping[str, type]) -> dict[str, str]:
+def setting_names(sections: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Every setting as `section.key` -> the shortest name that means it alone.
 
-    >>> setting_names({"model": TrainSettings, "train": TrainSettings, "data": DataSettings})["train.epochs"]
-    'train.epochs'
-    >>> setting_names(GENERAL)["train.epochs"]
-    'epochs'
+    >>> setting_names({"model": ["dropout", "name"], "optim": ["name"]})
+    {'model.dropout': 'dropout', 'model.name': 'model.name', 'optim.name': 'optim.name'}
     """
-    keys = [key for kind in kinds.values() for key in hints(kind)]
+    keys = [key for names in sections.values() for key in names]
     return {
         f"{section}.{key}": f"{section}.{key}" if keys.count(key) > 1 else key
-        for section, kind in kinds.items()
-        for key in hints(kind)
+        for section, names in sections.items()
+        for key in names
     }
 
 

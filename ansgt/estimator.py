@@ -11,7 +11,7 @@ from ansgt.config import RunConfig, setting_names
 from ansgt.device import resolve_device
 from ansgt.errors import InputError, unknown_name
 from ansgt.runs.prepare import Request, build_config, section_kinds
-from ansgt.settings import brief, shown
+from ansgt.settings import brief, hints, shown
 
 Default = Literal["default"]
 """In place of a setting's value: what ships for the model and its data."""
@@ -91,7 +91,8 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = {*OWN, *self.get_params()}
         strange = [name for name in params if name not in known]
         if strange:
-            names = setting_names(section_kinds(params.get("model", self.model)))
+            kinds = section_kinds(params.get("model", self.model))
+            names = setting_names({section: hints(kind) for section, kind in kinds.items()})
             known |= {*names, *names.values()}
             for name in strange:
                 if name not in known:

@@ -85,7 +85,7 @@ class Graph:
     def _named(self, data: Any) -> "Graph":
         """With the names that `data` has; labels are then numbers of its classes."""
         nodes, classes = getattr(data, "node_names", None), getattr(data, "class_names", None)
-        columns: dict[str, Any] | None = getattr(data, "columns", None)
+        columns = getattr(data, "columns", None) or getattr(getattr(data, "table", None), "plan", None)
         if nodes is not None and not isinstance(nodes, Names):
             nodes = Names(_listed(nodes))
         if nodes is not None and len(nodes) != self.num_nodes:

@@ -94,7 +94,7 @@ def test_parameters_that_are_listed_and_parameters_that_are_not() -> None:
     heuristics = ["1-hop"]
     clf = ansgt.NodeClassifier("gcn", lr=0.5, residual=True, heuristics=heuristics)
     params = clf.get_params()
-    assert params["residual"] is True and params["lr"] == 0.5 and params["dropout"] == "default"
+    assert (params["residual"], params["lr"], params["dropout"]) == (True, 0.5, "default")
     assert params["heuristics"] is heuristics
     assert clf.given_settings() == {"lr": 0.5, "heuristics": ["1-hop"], "residual": True}
     copied = clone(clf.set_params(heuristics="default", norm="batch"))
@@ -102,7 +102,7 @@ def test_parameters_that_are_listed_and_parameters_that_are_not() -> None:
     assert copied.given_settings() == {"lr": 0.5, "residual": True, "norm": "batch"}
     assert "residual=True" in repr(clf)
     assert is_classifier(clf)
-    with pytest.raises(InputError, match="Unknown setting 'nrom'.*Did you mean 'norm'"):
+    with pytest.raises(InputError, match=r"Unknown setting 'nrom'.*Did you mean 'norm'"):
         clf.set_params(nrom="batch")
     with pytest.raises(InputError, match="no setting 'score'"):
         ansgt.NodeClassifier(score=3)

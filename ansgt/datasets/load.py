@@ -10,7 +10,9 @@ import torch
 from ansgt.datasets import custom
 from ansgt.datasets.dataset import Dataset, splits_from_masks
 from ansgt.datasets.fields import Fields
+from ansgt.datasets.files import ARRAYS, absolute, graph_name, is_graph_path
 from ansgt.datasets.newman import newman_network
+from ansgt.datasets.sources import as_data
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.settings import brief, fitted
@@ -42,7 +44,7 @@ def load(
     download: bool = False,
     **generator: Any,
 ) -> Dataset:
-    """Loads a data set by name, or a user's own graph by path (`.npz`, or a PyG `Data` in `.pt`).
+    """Loads a data set by name, or a user's own graph by path (see `ansgt.datasets.files`).
 
     Args:
         name: a key of `ansgt.datasets.published.DATASETS`, `newman-<homophily>`,
@@ -54,8 +56,8 @@ def load(
         generator: arguments of `newman_network` or fields of `SyntheticSettings`.
     """
     name = str(name)
-    if name.endswith((".npz", ".pt", ".pth")):
-        return _load_custom(Path(name))
+    if is_graph_path(name):
+        return _load_custom(name)
     base, _, homophily = name.partition("-")
     if base == "newman":
         return _load_newman(name, homophily, generator)
@@ -97,10 +99,12 @@ def load_dataset(
     return data
 
 
-def _load_custom(path: Path) -> Dataset:
-    stored = custom.load(path)
+def _load_custom(path: str) -> Dataset:
+    name = graph_name(path)
+    stored = custom.load(Path(path)) if path.endswith(ARRAYS) else as_data(path)
+    place = absolute(path)
     try:
-        graph, data = Graph.from_data(stored, name=path.stem), Fields.of(stored)
+        graph, data = Graph.from_data(stored, name=name), Fields.of(stored)
     except InputError as error:
         raise InputError(f"{str(error).rstrip('.')} (graph file {path}).") from None
     names = ("train_mask", "val_mask", "test_mask")
@@ -115,10 +119,8 @@ def _load_custom(path: Path) -> Dataset:
             "give train_mask and val_mask (test_mask may be absent), or none."
         )
     if given:
-        return Dataset(
-            path.stem, str(path.resolve()), graph, "given", {"given": splits_from_masks(data, "given")}
-        )
-    return Dataset(path.stem, str(path.resolve()), graph, "uniform-60-20-20")
+        return Dataset(name, place, graph, "given", {"given": splits_from_masks(data, "given")})
+    return Dataset(name, place, graph, "uniform-60-20-20")
 
 
 def _load_newman(name: str, homophily: str, options: dict[str, Any]) -> Dataset:

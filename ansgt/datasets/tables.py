@@ -1,14 +1,8 @@
-"""Tables: pandas, polars, Arrow, a dict of columns or a CSV/Parquet file, read as columns; and how columns become features.
-
-Features of a table: numbers standardised, an absent one filled with the median and told by a column of its own; truth
-values as 0 and 1; categories one-hot, absence being one of them; text and dates left out with a warning. What was
-learned of the training table (`Plan`) is stored with the graph, so that a further table becomes the same features.
-"""
+"""Tables: pandas, polars, Arrow, a dict of columns or a CSV/Parquet file, read as columns of Python values."""
 
 import csv
 import gzip
 import io
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,18 +10,14 @@ from typing import Any
 import numpy as np
 
 from ansgt.errors import InputError, reason
-from ansgt.names import is_missing
 from ansgt.settings import brief, shown
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 """Files that are tables."""
-MOST_CATEGORIES = 100
-"""A column of more different texts is text."""
+NODES = ("node", "node_id", "nodeid", "id", "name")
+"""Usual names of the column that names the nodes, in small letters."""
 UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
 """Cells of a CSV file that say that nothing is known, in small letters."""
-
-Plan = dict[str, dict[str, Any]]
-"""Column -> {"kind": "number", "median", "mean", "scale", "absent"} or {"kind": "category", "values"}; JSON can hold it."""
 
 
 class Table:
@@ -38,6 +28,9 @@ class Table:
     (['node', 'size'], 2, [1, None])
     """
 
+    plan: dict[str, Any] | None = None
+    """How the columns became features (`ansgt.datasets.columns`), once they have."""
+
     def __init__(self, columns: Mapping[str, Sequence[Any]], what: str = "table") -> None:
         self.columns = {str(name): list(values) for name, values in columns.items()}
         self.what = what
@@ -46,19 +39,20 @@ class Table:
             raise InputError(f"The columns of {what} have different lengths: {sorted(lengths)}.")
 
     @classmethod
-    def of(cls, source: Any, what: str = "table") -> "Table":
+    def of(cls, source: Any, what: str = "table", index: bool = True) -> "Table":
         """From whatever holds a table.
 
         Args:
             source: a pandas or polars DataFrame, an Arrow table, a dict of columns, or the path of a CSV or Parquet file.
             what: how an error calls it.
+            index: whether pandas' index may be a column.
         """
         if isinstance(source, Table):
             return source
         if isinstance(source, str | Path):
             return cls(_read(Path(source)), f"{what} ({Path(source).name})")
         try:
-            return cls(_columns(source), what)
+            return cls(_columns(source, index), what)
         except InputError:
             raise
         except Exception as error:  # of the object's own conversion
@@ -96,16 +90,30 @@ class Table:
         }
         return Table(found, self.what)
 
+    def with_plan(self, plan: dict[str, Any]) -> "Table":
+        """The same table, with how its columns became features."""
+        table = Table(self.columns, self.what)
+        table.plan = plan
+        return table
 
-def _columns(source: Any) -> Mapping[str, Sequence[Any]]:
+    def __repr__(self) -> str:
+        return f"Table({len(self)} rows: {', '.join(map(brief, self.names[:8]))}{', ...' * (len(self.names) > 8)})"
+
+
+def _columns(source: Any, with_index: bool) -> Mapping[str, Sequence[Any]]:
     if hasattr(source, "to_pydict"):  # an Arrow table
         return source.to_pydict()  # type: ignore[no-any-return]
     if hasattr(source, "get_columns"):  # polars
         return {column.name: column.to_list() for column in source.get_columns()}
     if hasattr(source, "iloc") and hasattr(source, "columns"):  # pandas
-        index = source.index
-        named = index.name is not None or type(index).__name__ != "RangeIndex"
-        own = {str(index.name or "node"): index.tolist()} if named else {}
+        if getattr(source.index, "nlevels", 1) > 1:
+            return _columns(source.reset_index(), with_index)
+        nameless = source.index.name is None and not with_index
+        own = (
+            {}
+            if nameless or _is_row_number(source)
+            else {str(source.index.name or NODES[0]): source.index.tolist()}
+        )
         return own | {str(name): source[name].tolist() for name in source.columns}
     if hasattr(source, "iloc") and hasattr(source, "items"):  # a pandas Series: names -> values
         return {
@@ -113,14 +121,27 @@ def _columns(source: Any) -> Mapping[str, Sequence[Any]]:
             str(source.name or "label"): source.tolist(),
         }
     if isinstance(source, Mapping):
-        if source and all(
-            hasattr(value, "__len__") and not isinstance(value, str) for value in source.values()
-        ):
+        if source and all(_is_column(value) for value in source.values()):
             return {name: _listed(values) for name, values in source.items()}
         return {"node": list(source), "label": list(source.values())}  # node -> label
     raise InputError(
         f"A table is a pandas or polars DataFrame, an Arrow table, a dict of columns or a path, not {shown(source)}."
     )
+
+
+def _is_column(values: Any) -> bool:
+    return hasattr(values, "__len__") and not isinstance(values, str | bytes)
+
+
+def _is_row_number(frame: Any) -> bool:
+    """Whether pandas' index says no more than which row it is: one of whole numbers beside a column that names the nodes."""
+    index = frame.index
+    if index.name is not None:
+        return False
+    if type(index).__name__ == "RangeIndex":
+        return True
+    named = any(str(name).strip().lower() in NODES for name in getattr(frame, "columns", ()))
+    return named and index.dtype.kind in "iu"
 
 
 def _listed(values: Any) -> list[Any]:
@@ -201,94 +222,17 @@ def _decimal(cell: str) -> float:
     return number
 
 
-def fit_plan(table: Table) -> Plan:
-    """How the columns of a table become features; says in one warning which are left out.
-
-    The numbers are those of scikit-learn's `ColumnTransformer` with median imputation, standardisation and one-hot columns.
-    """
-    plan: Plan = {}
-    left_out = {}
-    for name in table.names:
-        values = [None if is_missing(value) else value for value in table[name]]
-        known = [value for value in values if value is not None]
-        if not known:
-            left_out[name] = "empty"
-        elif all(isinstance(value, bool | np.bool_ | int | float | np.number) for value in known):
-            plan[name] = _number_plan(values)
-        elif any(not isinstance(value, str | bool | int | float) for value in known):
-            left_out[name] = type(known[0]).__name__
-        elif (distinct := len(set(known))) <= 2 or (distinct < len(known) and distinct <= MOST_CATEGORIES):
-            plan[name] = {"kind": "category", "values": sorted(set(map(str, known)))}
-        else:
-            left_out[name] = "text"
-    if left_out:
-        named = ", ".join(f"{brief(name)} ({kind})" for name, kind in left_out.items())
-        warnings.warn(f"Columns left out of the features: {named}.", stacklevel=2)
-    return plan
-
-
-def _number_plan(values: Sequence[Any]) -> dict[str, Any]:
-    median = float(np.median([float(value) for value in values if value is not None]))
-    filled, absent = _filled(values, median)
-    if not np.isfinite(filled).all():
-        raise InputError("A column of features holds an infinite number.")
-    scale = float(filled.std()) or 1.0
-    return {
-        "kind": "number",
-        "median": median,
-        "mean": float(filled.mean()),
-        "scale": scale,
-        "absent": bool(absent.any()),
-    }
-
-
-def features_of(table: Table, plan: Plan) -> np.ndarray:
-    """The features [n, p] of a table by a plan, float32; a column of the plan that is missing is absent everywhere."""
-    parts: list[np.ndarray] = []
-    for name, one in plan.items():
-        values = table.columns.get(name, [None] * len(table))
-        if one["kind"] == "number":
-            filled, absent = _filled(values, one["median"])
-            parts.append((filled - one["mean"]) / one["scale"])
-            if one["absent"]:
-                parts.append(absent.astype(np.float64))
-        else:
-            places = {value: place for place, value in enumerate(one["values"])}
-            hot = np.zeros((len(table), len(places)))
-            for row, value in enumerate(values):
-                place = None if is_missing(value) else places.get(str(value))
-                if place is not None:
-                    hot[row, place] = 1.0
-            parts.extend(hot.T)
-    return np.stack(parts, axis=1).astype(np.float32) if parts else np.zeros((len(table), 0), np.float32)
-
-
-def _filled(values: Sequence[Any], median: float) -> tuple[np.ndarray, np.ndarray]:
-    """A column of numbers with the median where none is known, and where that is."""
-    try:
-        found = np.array(
-            [np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64
-        )
-    except (TypeError, ValueError):
-        wrong = next(value for value in values if not is_missing(value) and not _is_number(value))
-        raise InputError(f"A column that held numbers in training holds {shown(wrong)} now.") from None
-    absent = np.isnan(found)
-    return np.where(absent, median, found), absent
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 def unified(*columns: Sequence[Hashable]) -> list[list[Any]]:
-    """Names of nodes from several tables: where one has texts and another numbers, all are texts.
+    """Names of nodes from several tables: whole numbers are integers; of texts and numbers, all are texts.
 
-    >>> unified([1, 2], ["1", "x"])
+    >>> unified([1, 2.0], ["1", "x"])
     [['1', '2'], ['1', 'x']]
     """
-    kinds = {isinstance(value, str) for column in columns for value in column}
-    return [[str(value) for value in column] if len(kinds) > 1 else list(column) for column in columns]
+    whole = [
+        [int(value) if type(value) is float and value.is_integer() else value for value in column]
+        if any(type(value) is float for value in column)
+        else list(column)
+        for column in columns
+    ]
+    mixed = len({isinstance(value, str) for column in whole for value in column}) > 1
+    return [[str(value) for value in column] for column in whole] if mixed else whole

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
+from ansgt.datasets.files import is_graph_path
 from ansgt.device import resolve_device
 from ansgt.errors import BrokenRunError, InputError, unknown_name
 from ansgt.graph import Graph, Split
@@ -21,8 +22,6 @@ from ansgt.runs.choices import Choices
 from ansgt.runs.folder import RunFolder, SplitFolder, open_run
 from ansgt.runs.record import score, summarize
 from ansgt.storage import DiskCache, brief, content_hash, default_cache_dir
-
-GRAPH_FILES = (".npz", ".pt", ".pth")
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class FinishedRun:
         folder = open_run(run_dir)
         config = _with_own(replace(folder.config(), device=resolve_device(device)), own)
         info = folder.info()
-        is_file = info["variant"].endswith(GRAPH_FILES)
+        is_file = is_graph_path(info["variant"])
         # a classifier keeps its graph inside the run directory, so a relative path is relative to that
         source = str(folder.path / info["variant"]) if is_file else config.dataset
         dataset = load(source, root, cache_dir=cache_dir)
