@@ -162,7 +162,7 @@ class NodeClassifier(NodeEstimator):
         """
         run = self._fitted()
         with turn():
-            trained = self.trained_ if data is None else run.moved(Graph.from_data(data))
+            trained = self.trained_ if data is None else run.moved(as_graph(data, run.graph)[0])
             if isinstance(node, str | tuple) or not hasattr(node, "__len__"):
                 return trained.explain(node, top)
             return trained.explain_nodes(trained.graph.find(node).tolist(), top)

@@ -16,6 +16,7 @@ from torch import Tensor
 from ansgt.arrays import check_room, csr_of, numbers, unfinite
 from ansgt.errors import InputError
 from ansgt.names import Labelling, Names, encoded_labels
+from ansgt.settings import shown
 from ansgt.storage import content_hash
 
 MOST_FEATURES = 2**20
@@ -295,6 +296,41 @@ class Split:
                 f"Split '{self.name}': no training node of class {absent[:10]}{more}.", stacklevel=2
             )
         return self
+
+
+def structure(source: Any) -> Graph:
+    """A `Graph`, or from a scipy adjacency or a networkx graph one without features: for parts that need edges alone.
+
+    >>> structure(sp.csr_array(np.eye(3)[[1, 0, 2]])).degree
+    array([1, 1, 0])
+    """
+    if isinstance(source, Graph):
+        return source
+    names = None
+    if hasattr(source, "nodes") and hasattr(source, "adj") and not sp.issparse(source):  # networkx
+        names = list(source.nodes)
+        places = {name: place for place, name in enumerate(names)}
+        pairs = [(places[one], places[other]) for one, other in source.edges()]
+        row, col = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    elif sp.issparse(source) and len(source.shape) == 2:
+        row, col = _check_edges(source, source.shape[0])
+    else:
+        raise InputError(
+            f"A Graph, a scipy adjacency or a networkx graph is needed here, not {shown(source)}."
+        )
+    number = source.shape[0] if names is None else len(names)
+    if number == 0:
+        raise InputError("The graph has no nodes.")
+    loops = np.zeros(number, dtype=bool)
+    loops[row[row == col]] = True
+    return Graph(
+        torch.zeros(number, 0),
+        *_simple_csr(row, col, number),
+        torch.full((number,), -1),
+        0,
+        loops,
+        node_names=None if names is None or names == list(range(number)) else Names(names),
+    )
 
 
 def _edges_of(data: Any) -> Any:

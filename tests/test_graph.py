@@ -1,5 +1,8 @@
 """Graph and Split: exact values on tiny graphs, and every check of what is given."""
 
+from typing import Any
+
+import networkx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,8 +12,11 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.utils import coalesce, remove_self_loops, to_undirected
 
+from ansgt.coarsening import COARSENERS
 from ansgt.errors import InputError
-from ansgt.graph import Graph, Split
+from ansgt.graph import Graph, Split, structure
+from ansgt.heuristics import KNN, PPR, OneHop, TwoHop
+from ansgt.sequences import Proximity
 
 X = torch.eye(4)
 
@@ -195,3 +201,43 @@ def test_pygs_transposed_adjacency() -> None:
     adjacency = torch.sparse_coo_tensor(edges.flip(0), torch.ones(2), (4, 4)).to_sparse_csr()
     graph = Graph.from_data(Data(x=X, adj_t=adjacency))
     assert torch.equal(graph.edge_index, Graph.from_arrays(X, edges).edge_index)
+
+
+@pytest.mark.parametrize("kind", ["scipy", "networkx", "networkx by name"])
+def test_parts_that_need_structure_alone_take_other_graphs(kind: str) -> None:
+    """Coarseners, 1-hop, 2-hop, PPR and proximities say of an adjacency what they say of a Graph."""
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, 40, (2, 120))
+    graph = Graph.from_arrays(rng.normal(size=(40, 3)), edges)
+    network = networkx.Graph(list(edges.T.tolist()))
+    network.add_nodes_from(range(40))
+    ordered = networkx.Graph()
+    ordered.add_nodes_from(range(40))
+    ordered.add_edges_from(network.edges)
+    other: Any = {
+        "scipy": graph.adj,
+        "networkx": ordered,
+        "networkx by name": networkx.relabel_nodes(ordered, {node: f"n{node}" for node in range(40)}),
+    }[kind]
+    assert structure(other).node_name(3) == ("n3" if "name" in kind else 3)
+    nodes = np.arange(40)
+    for heuristic in (OneHop, TwoHop, PPR):
+        expected = heuristic().fit(graph).rows(nodes).toarray()
+        assert np.array_equal(heuristic().fit(other).rows(nodes).toarray(), expected)
+    with pytest.raises(InputError, match="KNN compares features: give it a Graph"):
+        KNN().fit(other)
+    for method in COARSENERS.values():
+        coarse = method(rate=0.3).fit(other)
+        assert np.array_equal(coarse.assignment, method(rate=0.3).fit(graph).assignment)
+    pairs = torch.arange(40)[None], torch.ones(1, 40, dtype=torch.bool)
+    assert torch.equal(Proximity(3).fit(other).pairs(*pairs), Proximity(3).fit(graph).pairs(*pairs))
+
+
+def test_what_is_no_structure() -> None:
+    for wrong in (np.eye(3), 7, {"a": [1]}):
+        with pytest.raises(InputError, match="A Graph, a scipy adjacency or a networkx graph is needed here"):
+            structure(wrong)
+    with pytest.raises(InputError, match="no nodes"):
+        structure(networkx.Graph())
+    with pytest.raises(InputError, match="not square"):
+        structure(sp.csr_array((2, 3)))

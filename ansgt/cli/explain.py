@@ -1,4 +1,4 @@
-"""`ansgt explain RUN --node I`: which nodes the centre attended to, how much, and which heuristic brought each of them."""
+"""`ansgt explain RUN --node NAME`: which nodes the centre attended to, how much, and which heuristic brought them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,6 +7,7 @@ import typer
 
 from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
 from ansgt.cli.evaluate import RunArgument
+from ansgt.cli.predict import GraphOption, another_graph
 
 if TYPE_CHECKING:
     from ansgt.prediction import TrainedModel
@@ -39,17 +40,13 @@ def explain(
             "the test part.",
         ),
     ] = False,
-    graph: Annotated[
-        Path | None,
-        typer.Option(help="Another graph with the same features (.npz or .pt), with or without labels."),
-    ] = None,
+    graph: GraphOption = None,
     root: RootOption = "data",  # type: ignore[assignment]
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
     cache_dir: CacheOption = None,
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Explain predictions by what the nodes' sequences attended to; a baseline's by PyG's Explainer."""
-    from ansgt.datasets import load_graph
     from ansgt.errors import InputError
     from ansgt.plotting import FORMATS
     from ansgt.runs.reopen import FinishedRun
@@ -62,7 +59,7 @@ def explain(
     if not node and not faithfulness:
         raise InputError("Which node shall be explained? Give --node, or --faithfulness.")
     run = FinishedRun.open(run_dir, root=root, device=device, cache_dir=cache_dir)
-    trained = run.trained(split) if graph is None else run.moved(load_graph(str(graph)), split)
+    trained = run.trained(split) if graph is None else run.moved(another_graph(graph, run, root), split)
     chosen = [trained.graph.place(one) for one in node or ()]
     result = {"run_dir": str(run_dir), "dataset": run.config.dataset, "split": split}
     if chosen:

@@ -1,12 +1,25 @@
-"""`ansgt predict RUN`: per-node class probabilities of one of the run's splits, as CSV or NPZ."""
+"""`ansgt predict RUN`: per-node class probabilities of one of the run's splits, as CSV, NPZ or Parquet."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
 from ansgt.cli.evaluate import RunArgument
+
+if TYPE_CHECKING:
+    from ansgt.graph import Graph
+    from ansgt.runs.reopen import FinishedRun
+
+GraphOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Another graph with the same features, e.g. the old one grown by new nodes: .npz, .pt, .graphml, a folder "
+        "of tables, or edges.csv,features.csv. Labels are not needed.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -20,11 +33,9 @@ def predict(
         typer.Option("--output", help="A .csv, .npz or .parquet file (default: RUN/predictions.csv)."),
     ] = None,
     split: Annotated[int, typer.Option(help="Which of the run's splits.")] = 0,
-    graph: Annotated[
-        Path | None,
-        typer.Option(
-            help="Another graph with the same features (.npz or .pt), e.g. the old one grown by new nodes."
-        ),
+    graph: GraphOption = None,
+    nodes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only these nodes: a file with one name per line.")
     ] = None,
     root: RootOption = "data",  # type: ignore[assignment]
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
@@ -32,27 +43,23 @@ def predict(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Write the class probabilities of every node, of the run's own graph or of another one."""
-    import torch
-
-    from ansgt.datasets import load_graph
-    from ansgt.errors import InputError
     from ansgt.runs.folder import open_run
-    from ansgt.runs.predictions import SUFFIXES, Predictions
+    from ansgt.runs.predictions import Predictions, check_target
     from ansgt.runs.reopen import FinishedRun
 
     run = open_run(run_dir)
-    target = output or run.default_predictions
-    if target.suffix not in SUFFIXES:
-        raise InputError(f"--output must end in .csv, .npz or .parquet, not {target.name!r}.")
+    target = check_target(output or run.default_predictions)
+    wanted = None if nodes is None else read_names(nodes)
     if graph is None:
-        arrays, labelling = run.split(split).predictions(), run.labelling()
-        found = Predictions(arrays["probabilities"], arrays["label"], labelling.nodes, labelling.classes)
+        found = Predictions.stored(run, split)
+        found = found if wanted is None else found.of(wanted)
     else:
         finished = FinishedRun.open(run_dir, root=root, device=device, cache_dir=cache_dir)
-        other = load_graph(str(graph)).with_classes_of(finished.graph)
-        moved = finished.moved(other, split)
-        probabilities = finished.predict_proba(moved, torch.arange(other.num_nodes), split).numpy()
-        found = Predictions(probabilities, other.y.numpy(), other.node_names, other.class_names)
+        other = another_graph(graph, finished, root)
+        chosen = other.find(wanted)
+        probabilities = finished.predict_proba(finished.moved(other, split), chosen, split).numpy()
+        names = other.node_names, other.class_names
+        found = Predictions(probabilities, other.y[chosen].numpy(), *names, chosen.numpy())
     found.write(target)
     num_nodes, num_classes = found.probabilities.shape
     return {
@@ -62,6 +69,30 @@ def predict(
         "num_classes": num_classes,
         "output": str(target),
     }
+
+
+def another_graph(name: str, run: "FinishedRun", root: Path) -> "Graph":
+    """A graph that a run was not trained on, from a file or by its name; a table becomes features as in training."""
+    from ansgt.datasets import as_graph, load_graph
+    from ansgt.datasets.files import is_graph_path
+
+    if is_graph_path(name):
+        return as_graph(name, run.graph)[0]
+    return load_graph(name, root).with_classes_of(run.graph)
+
+
+def read_names(path: Path) -> list[str]:
+    """The names in a text file, one per line."""
+    from ansgt.errors import InputError, reason
+
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"The list of nodes {path} cannot be read: {reason(error)}.") from None
+    names = [line.strip() for line in lines if line.strip()]
+    if not names:
+        raise InputError(f"The list of nodes {path} is empty; it has one name per line.")
+    return names
 
 
 def render(result: dict[str, Any]) -> None:

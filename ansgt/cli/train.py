@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 DatasetArgument = Annotated[
     str,
     typer.Argument(
-        help="A name from `ansgt datasets`, newman-<homophily>, or a path to an .npz / .pt graph."
+        help="A name from `ansgt datasets`, newman-<homophily>, or a graph of your own: an .npz, .pt or .graphml file, a "
+        "folder with edges.csv (and features.csv, labels.csv), or edges.csv,features.csv."
     ),
 ]
 
@@ -66,6 +67,12 @@ def train(
     ] = None,
     cluster: ClusterOption = None,
     run_dir: Annotated[Path | None, typer.Option(help="Where the record goes (default: runs/...).")] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write the class probabilities of every node (.csv, .npz, .parquet)."
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --run-dir.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --run-dir.")] = False,
     cache_dir: CacheOption = None,
@@ -88,10 +95,12 @@ def train(
     """Train a model over one or more splits; validation alone selects the epoch."""
     from ansgt.cli.interrupt import Interrupts
     from ansgt.cli.progress import StageLines, training_bar
+    from ansgt.datasets.files import graph_name
     from ansgt.datasets.load import Source
     from ansgt.errors import InputError
     from ansgt.runs.folder import RunFolder
     from ansgt.runs.loggers import flat_settings, logged, logger
+    from ansgt.runs.predictions import Predictions, check_target
     from ansgt.runs.prepare import prepare_run
     from ansgt.runs.run import Environment, Progress, run
     from ansgt.runs.sweep import Sweep, parse_seeds, swept
@@ -104,16 +113,19 @@ def train(
         raise InputError(
             "--resume goes on with a run and --overwrite replaces it: only one of them can be meant."
         )
+    if predictions is not None:
+        check_target(predictions, "--predictions")
     source = Source(root, cache_dir, allow_changed_data, download)
     options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}
     names = list(dict.fromkeys([*(log_to or ()), *(["tensorboard"] if tensorboard else [])]))
     single, several = swept(override or ())
     if several or seeds is not None:
-        if names:
-            raise InputError(f"--log {names[0]} is for a single run, not for several values or --seeds.")
+        if names or predictions is not None:
+            option = f"--log {names[0]}" if names else "--predictions"
+            raise InputError(f"{option} is for a single run, not for several values or --seeds.")
         chosen = [seed] if seeds is None else parse_seeds(seeds)
         place = (
-            run_dir or Path("runs") / f"{Path(dataset).stem}-{model}-sweep-{time.strftime('%Y%m%d-%H%M%S')}"
+            run_dir or Path("runs") / f"{graph_name(dataset)}-{model}-sweep-{time.strftime('%Y%m%d-%H%M%S')}"
         )
         sweep = Sweep(dataset, model, several, chosen, place, source, options, single)
         sweep.check(resume, overwrite)
@@ -141,9 +153,12 @@ def train(
         cache, log = DiskCache(cache_dir or default_cache_dir()), Log(StageLines(data.graph.num_nodes))
         environment = Environment(cache, on_epoch, log=log)
         try:
-            return run(settings, data, target, resume=resume, overwrite=overwrite, environment=environment)
+            result = run(settings, data, target, resume=resume, overwrite=overwrite, environment=environment)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(how_to_go_on(target, RunFolder(target).exists)) from None
+    if predictions is not None:
+        Predictions.stored(RunFolder(target)).write(predictions)
+    return {**result, "predictions": None if predictions is None else str(predictions)}
 
 
 def _run_sweep(sweep: "Sweep", workers: int | None, cluster: str | None) -> dict[str, Any]:
@@ -190,6 +205,8 @@ def render(result: dict[str, Any]) -> None:
     if result["majority_share"] == result["majority_share"]:  # NaN where there is no test part
         say(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
     say(f"{result['seconds']:.1f} s, record in {result['run_dir']}")
+    if result["predictions"]:
+        say(f"class probabilities of every node in {result['predictions']}")
 
 
 def _render_sweep(result: dict[str, Any]) -> None:

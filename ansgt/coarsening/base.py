@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numba
 import numpy as np
@@ -18,7 +18,7 @@ from torch import Tensor
 from ansgt.coarsening.components import BELOW_COMPONENTS, Plan, plan_components
 from ansgt.coarsening.contraction import Contracted, coarse_adjacency, coarse_features, membership
 from ansgt.errors import InputError
-from ansgt.graph import Graph
+from ansgt.graph import Graph, structure
 from ansgt.storage import DiskCache
 
 SERIAL_BELOW = 1_000_000
@@ -105,8 +105,9 @@ class Coarsener(ABC):
     def cluster(self, graph: Graph, start: Contracted, plan: Plan, watch: "Stopwatch") -> Clustering:
         """Groups the nodes into `plan.target` clusters, or as near to it as the method gets."""
 
-    def fit(self, graph: Graph) -> CoarseGraph:
-        """Coarsens `graph`; its labels are never looked at."""
+    def fit(self, graph: Any) -> CoarseGraph:
+        """Coarsens a `Graph` (its labels are never looked at), a scipy adjacency or a networkx graph."""
+        graph = structure(graph)
         target = self._target(graph)
         watch = Stopwatch()
         with steady_threads(len(graph.indices)):

@@ -34,10 +34,14 @@ SPLIT_WORDS = ("mask", "idx", "index", "indices", "nodes", "split")
 """A key that begins with a part's name and holds one of these says who is trained on."""
 
 
-def load(path: Path) -> Any:
+def load(path: Path, needed: Collection[str] = REQUIRED) -> Any:
     """Reads `x` [n, p], `edge_index` [2, E], `y` [n] (-1: unknown) and, where given, the three masks [n].
 
     An `.npz` gives an object with these attributes; a `.pt` the PyG `Data` itself, with whatever else is in it.
+
+    Args:
+        path: the file.
+        needed: fields that must be there; `y` need not be where labels are to be predicted.
 
     Raises:
         InputError: the file is no such file, a field is missing, misspelt, or of another shape or kind.
@@ -47,9 +51,9 @@ def load(path: Path) -> Any:
     data, keys = _from_npz(path) if path.suffix == ".npz" else _from_torch(path)
     try:
         check_names(keys)
-        for key in REQUIRED:
+        for key in needed:
             if getattr(data, key, None) is None:
-                raise InputError(f"no field '{key}'; needed are {', '.join(REQUIRED)}.")
+                raise InputError(f"no field '{key}'; needed are {', '.join(needed)}.")
     except InputError as error:
         raise InputError(f"The graph file {path} has {error}") from None
     try:

@@ -33,10 +33,9 @@ def graph_name(name: str) -> str:
     ('edges', 'mine', 'friends')
     """
     last = Path(name.split(",")[0].strip()).name
-    suffix = next(
-        (one for one in sorted(GRAPH_FILES, key=len, reverse=True) if last.lower().endswith(one)), ""
-    )
-    return last.removesuffix(last[len(last) - len(suffix) :]) if suffix else last
+    suffixes = sorted(GRAPH_FILES, key=len, reverse=True)
+    suffix = next((one for one in suffixes if last.lower().endswith(one)), "")
+    return last[: len(last) - len(suffix)]
 
 
 def absolute(name: str) -> str:

@@ -214,7 +214,7 @@ def _whole(cell: str) -> int:
 
 def _decimal(cell: str) -> float:
     bare = cell.lstrip("+-")
-    if len(bare) > 1 and bare[0] == "0" and bare[1] != ".":
+    if "_" in bare or (len(bare) > 1 and bare[0] == "0" and bare[1] not in ".eE"):
         raise ValueError  # 007 is a name
     number = float(cell)
     if not np.isfinite(number):

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ansgt.errors import InputError
-from ansgt.graph import Graph
+from ansgt.graph import Graph, structure
 from ansgt.heuristics.rows import normalized_rows
+from ansgt.settings import shown
 from ansgt.stages import stage
 from ansgt.storage import DiskCache
 
@@ -61,6 +62,7 @@ class Heuristic(ABC):
     """
 
     block_size: int = 4096
+    compares_features: bool = False
     table_: sp.csr_array | None = None
     """Rows of all nodes [n, n], where `fit` has computed them."""
     row_by_row: bool = True
@@ -85,8 +87,15 @@ class Heuristic(ABC):
     def _prepare(self, graph: Graph) -> None:  # noqa: B027
         """What `_scores` needs for any node, computed before its first call; not called when the table is cached."""
 
-    def fit(self, graph: Graph) -> Self:
-        """Remembers the graph; computes the table of all rows when they are bounded or the graph is small."""
+    def fit(self, graph: Any) -> Self:
+        """Remembers the graph; computes the table of all rows when they are bounded or the graph is small.
+
+        Args:
+            graph: a `Graph`; also a scipy adjacency or networkx graph where the heuristic compares no features.
+        """
+        if self.compares_features and not isinstance(graph, Graph):
+            raise InputError(f"{type(self).__name__} compares features: give it a Graph, not {shown(graph)}.")
+        graph = structure(graph)
         self.attach(graph)
         tabulate = self.max_candidates is not None or graph.num_nodes <= SMALL
         self.table_ = self._load_table() if tabulate else None

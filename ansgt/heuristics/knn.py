@@ -42,6 +42,8 @@ class KNN(Heuristic):
     block_size = 2048
     row_by_row = False  # a product of blocks rounds by their shape
 
+    compares_features = True
+
     def __init__(
         self,
         k: int | None = 20,

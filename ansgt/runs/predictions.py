@@ -2,9 +2,10 @@
 
 import csv
 import io
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,17 @@ from ansgt.errors import InputError
 from ansgt.names import Names, array_of
 from ansgt.storage import atomic_path, write_npz, write_text
 
+if TYPE_CHECKING:
+    from ansgt.runs.folder import RunFolder
+
 SUFFIXES = (".csv", ".npz", ".parquet")
+
+
+def check_target(path: Path, option: str = "--output") -> Path:
+    """A path that predictions can be written to."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{option} must end in .csv, .npz or .parquet, not {path.name!r}.")
+    return path
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +42,20 @@ class Predictions:
     node_names: Names | None = None
     class_names: Names | None = None
     nodes: np.ndarray | None = None
+
+    @classmethod
+    def stored(cls, run: "RunFolder", split: int = 0) -> "Predictions":
+        """Of all nodes, as a run's record has them."""
+        arrays, labelling = run.split(split).predictions(), run.labelling()
+        return cls(arrays["probabilities"], arrays["label"], labelling.nodes, labelling.classes)
+
+    def of(self, nodes: Sequence[str]) -> "Predictions":
+        """Those of some nodes, given by names; by numbers where nodes have no names."""
+        if self.node_names is not None:
+            chosen = self.node_names.find(nodes)
+        else:
+            chosen = Names(range(len(self.label))).find(nodes)
+        return replace(self, probabilities=self.probabilities[chosen], label=self.label[chosen], nodes=chosen)
 
     def table(self) -> dict[str, list[Any]]:
         """The columns: `node`, `prediction`, `label` (None, or -1 where classes have no names), `p_<class>`."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ansgt.device import table_limit
 from ansgt.errors import InputError, unknown_name
-from ansgt.graph import Graph
+from ansgt.graph import Graph, structure
 from ansgt.kernels.product import product
 from ansgt.linalg import sym_norm, to_torch
 from ansgt.sequences.powers import BlockedPowers, Powers, TruncatedPowers
@@ -68,15 +68,16 @@ class Proximity:
         self.centre_only = centre_only
 
     def fit(
-        self, graph: Graph, coarse: CoarseLike | None = None, device: torch.device | str = "cpu"
+        self, graph: Any, coarse: CoarseLike | None = None, device: torch.device | str = "cpu"
     ) -> "Proximity":
         """Normalises both graphs and, in mode "dense", computes the table.
 
         Args:
-            graph: the graph.
+            graph: a `Graph`, a scipy adjacency or a networkx graph.
             coarse: its coarse graph; ``None`` without super-nodes.
             device: where the table and the results live.
         """
+        graph = structure(graph)
         self._check(graph, coarse)
         self.num_nodes_ = graph.num_nodes
         self.num_coarse_ = 0 if coarse is None else coarse.adj.shape[0]
