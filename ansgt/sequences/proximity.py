@@ -79,7 +79,7 @@ class Proximity:
         """
         graph = structure(graph)
         self._check(graph, coarse)
-        self.num_nodes_ = graph.num_nodes
+        self.num_nodes_: int = graph.num_nodes
         self.num_coarse_ = 0 if coarse is None else coarse.adj.shape[0]
         self.device_ = torch.device(device)
         own = np.zeros(graph.num_nodes, dtype=np.int64) if coarse is None else np.asarray(coarse.assignment)
