@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what an editor sees; at run time `__getattr__` imports a name when it is asked for
     from ansgt.classifier import NodeClassifier
-    from ansgt.datasets import from_edges, from_networkx, from_scipy, load_dataset
+    from ansgt.datasets import LabelledNodes, from_edges, from_networkx, from_scipy, load_dataset
     from ansgt.errors import InputError
     from ansgt.graph import Graph, Split
     from ansgt.models.ansgt import ANSGT
@@ -24,6 +24,7 @@ _PUBLIC = {
     "Exp4P": "ansgt.sampling",
     "Graph": "ansgt.graph",
     "InputError": "ansgt.errors",
+    "LabelledNodes": "ansgt.datasets",
     "Mixture": "ansgt.sampling",
     "NodeClassifier": "ansgt.classifier",
     "NodeSampler": "ansgt.sampling",
@@ -53,6 +54,7 @@ __all__ = [
     "Exp4P",
     "Graph",
     "InputError",
+    "LabelledNodes",
     "Mixture",
     "NodeClassifier",
     "NodeSampler",

@@ -10,6 +10,7 @@ import torch
 
 from ansgt.config import setting_names
 from ansgt.datasets import Dataset, as_graph
+from ansgt.datasets.labelled import LabelledNodes
 from ansgt.datasets.masks import given_split
 from ansgt.errors import InputError
 from ansgt.estimator import NodeEstimator, NotFittedInputError
@@ -83,7 +84,8 @@ class NodeClassifier(NodeEstimator):
         Args:
             data: a PyG `Data` with `x`, `edge_index`, `y`; labels of -1 are unknown. Also what `ansgt.from_edges` and its
                 like return, networkx, a dict, or the path of a graph or a folder of tables. Without `train_mask` every
-                labelled node outside `val_mask` and `test_mask` is trained on.
+                labelled node outside `val_mask` and `test_mask` is trained on. `LabelledNodes` is what searches of
+                scikit-learn hand over.
             y: belongs to other estimators of scikit-learn; a graph brings its labels.
             split: which split, where the masks hold several [n, k].
             on_epoch: called after every epoch with a `Progress`.
@@ -94,12 +96,15 @@ class NodeClassifier(NodeEstimator):
         """
         from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
 
-        if y is not None:
+        rows = data if isinstance(data, LabelledNodes) else None
+        if y is not None and rows is None:
             raise InputError(ROWS)
         with turn():
-            graph, data = as_graph(data)
+            graph, data = as_graph(data) if rows is None else (rows.graph, None)
             _check_learnable(graph)
-            given = given_split(data, graph, split, self.val_fraction, self.seed).check(graph)
+            held = self.val_fraction, self.seed
+            given = given_split(data, graph, split, *held) if rows is None else rows.split(*held)
+            given.check(graph)
             config = self._config(graph.name)
         dataset = Dataset("graph", GRAPH, graph, "given", {"given": [given]})
         folder = PrivateFolder()
@@ -125,6 +130,8 @@ class NodeClassifier(NodeEstimator):
             nodes: a mask, names, or indices where nodes have no names; None: all.
         """
         self._fitted()
+        if isinstance(data, LabelledNodes):
+            data, nodes = None, data
         if data is None:
             stored = self._probabilities  # read once: another thread may fit anew
             chosen: np.ndarray = stored[self.graph_.find(nodes).numpy()]
@@ -142,7 +149,7 @@ class NodeClassifier(NodeEstimator):
             raise InputError("There is nothing to score: the mask is empty.")
         if bool((graph.y[nodes] < 0).any()):
             raise InputError("The mask holds nodes without a label.")
-        return score(torch.from_numpy(self.predict_proba(nodes=nodes)), graph.y[nodes])[0]
+        return score(torch.from_numpy(self._probabilities[nodes.numpy()]), graph.y[nodes])[0]
 
     @overload
     def explain(

@@ -2,11 +2,13 @@
 
 from ansgt.datasets.dataset import Dataset
 from ansgt.datasets.edges import from_edges
+from ansgt.datasets.labelled import LabelledNodes
 from ansgt.datasets.load import load, load_dataset, load_graph
 from ansgt.datasets.sources import as_data, as_graph, from_networkx, from_scipy
 
 __all__ = [
     "Dataset",
+    "LabelledNodes",
     "as_data",
     "as_graph",
     "from_edges",
