@@ -1,6 +1,7 @@
 """Which settings does a graph get that nobody tuned on? Trains the candidates of `study/candidates.yaml` on one device.
 
     python -m study.scripts.leave_one_out --root DATA --seconds 300 --then 540 --workers 14 --out $OUT
+    python -m study.scripts.leave_one_out --root DATA --device cpu --workers 2 --slowly --seconds 7200 --out OUT
 
 First the cells of `links`, every family's candidates on the first split, and the ablation; then, until `--then`
 seconds have passed, the `--keep` candidates of each family with the best mean validation accuracy on two further splits
@@ -34,6 +35,8 @@ from study.scripts.one_split import train_once
 from study.scripts.pool import add_pool_options, run_pool
 
 CANDIDATES = Path(__file__).parents[1] / "candidates.yaml"
+MOST_ON_LARGE = 3
+"""Candidates of a family that a machine without an accelerator trains on `large_graphs`; of ANS-GT one more."""
 KINDS = ("uniform-60-20-20", "per-class-60-20-20")
 LARGE = 4000
 """Training nodes above which the section `large` counts."""
@@ -161,21 +164,60 @@ def left(tasks: list[Task], rows: list[dict[str, Any]]) -> list[Task]:
 
 def second_tasks(plan: dict[str, Any], rows: list[dict[str, Any]], keep: int) -> list[Task]:
     """The best candidates of every family on the second and third split; nothing but validation is read."""
-    names: dict[str, list[str]] = {}
-    for family in plan["families"]:
-        means = {}
-        for candidate in plan["families"][family]["candidates"]:
-            own = [
-                row["val_accuracy"]
-                for row in rows
-                if (row.get("family"), row.get("candidate")) == (family, candidate) and "error" not in row
-            ]
-            if own:
-                means[candidate] = sum(own) / len(own)
-        more = keep + (family == "ansgt")
-        names[family] = sorted(means, key=lambda name: -means[name])[:more]
+    names = best_candidates(plan, rows, keep)
     ansgt = {"ansgt": names.pop("ansgt", [])}
     return [*family_tasks(plan, ansgt, [1, 2]), *family_tasks(plan, names, [1, 2])]
+
+
+def best_candidates(plan: dict[str, Any], rows: list[dict[str, Any]], keep: int) -> dict[str, list[str]]:
+    """The candidates of every family with the best mean validation accuracy over the graphs that all of them have.
+
+    One more of ANS-GT's. Nothing but validation is read.
+    """
+    names = {}
+    for family, found in plan["families"].items():
+        accuracies: dict[str, dict[str, float]] = {name: {} for name in found["candidates"]}
+        for row in rows:
+            if "error" not in row and row["family"] == family and row["index"] == 0:
+                accuracies[row["candidate"]][row["dataset"]] = row["val_accuracy"]
+        accuracies = {name: own for name, own in accuracies.items() if own}
+        shared = set.intersection(*map(set, accuracies.values())) if accuracies else set()
+        means = {name: sum(own[graph] for graph in shared) for name, own in accuracies.items()}
+        names[family] = sorted(means, key=lambda name: -means[name])[: keep + (family == "ansgt")]
+    return names
+
+
+def slow_rounds(plan: dict[str, Any], rows: list[dict[str, Any]], splits: int = 10) -> Iterator[list[Task]]:
+    """Rounds for a machine without an accelerator, each chosen by validation accuracies of the rows so far.
+
+    Graph after graph, all candidates on the small ones; the cells of `links`; the `MOST_ON_LARGE` best candidates of
+    each family on the large ones; then the second round of above. `rows` grows while a round is trained.
+    """
+    everything = {family: list(found["candidates"]) for family, found in plan["families"].items()}
+    large = [name for name in plan["datasets"] if name in plan["large_graphs"]]
+    small = [name for name in plan["datasets"] if name not in large]
+    yield list(family_tasks({**plan, "datasets": small}, everything, [0]))
+    yield list(link_tasks(plan, ["chameleon", "squirrel"], slice(0, 2), splits))
+    yield list(family_tasks({**plan, "datasets": large}, best_candidates(plan, rows, MOST_ON_LARGE), [0]))
+    yield second_tasks(plan, rows, 2)
+    yield list(arm_tasks(plan, splits))
+
+
+def train_slowly(plan: dict[str, Any], options: argparse.Namespace, out: Path) -> None:
+    """All rounds on one machine; a file of rows per round and call, so that the same command goes on."""
+    folder = out / "probabilities"
+    folder.mkdir(parents=True, exist_ok=True)
+    options.probabilities = str(folder)
+    started, seconds = time.time(), options.seconds
+    rows = [row for path in sorted(out.glob("rows-*.jsonl")) for row in read_rows(path)]
+    for tasks in slow_rounds(plan, rows, options.splits):
+        done = {name_of(row) for row in rows if "error" not in row}
+        tasks = [task for task in tasks if name_of(task) not in done]
+        options.seconds = seconds - (time.time() - started)
+        if tasks and options.seconds > 0:
+            path = out / f"rows-{len(list(out.glob('rows-*.jsonl'))):03d}.jsonl"
+            run_pool(train_one, tasks, options, path)
+            rows += read_rows(path)
 
 
 def config_of(task: Task, data: Dataset, device: str) -> tuple[RunConfig, Any]:
@@ -235,6 +277,11 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10, help="of the cells with links")
     parser.add_argument("--only", nargs="*", help="data sets, for a trial run")
     parser.add_argument("--done", type=Path, help="a first.jsonl to go on from: ANS-GT's candidates first")
+    parser.add_argument(
+        "--slowly",
+        action="store_true",
+        help="for CPUs: small graphs first, few candidates on large ones; goes on",
+    )
     add_pool_options(parser)
     options = parser.parse_args()
     started = time.time()
@@ -244,6 +291,9 @@ def main() -> None:
         plan["links"] = {name: found for name, found in plan["links"].items() if name in options.only}
         plan["arms"]["datasets"] = [name for name in plan["arms"]["datasets"] if name in options.only]
     out = Path(options.out)
+    if options.slowly:
+        train_slowly(plan, options, out)
+        return
     with tempfile.TemporaryDirectory() as folder:
         options.probabilities = folder
         first = first_tasks(plan, options.splits)

@@ -1,6 +1,7 @@
 """What the search without a graph of one's own trains: valid settings, equal numbers of trials, validation alone decides."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from study.scripts.leave_one_out import (
     name_of,
     pack,
     second_tasks,
+    slow_rounds,
 )
 
 PLAN = candidates()
+CELL = {"family": "gcn", "dataset": "texas", "split": "uniform-60-20-20", "index": 0}
 TASKS = first_tasks(PLAN) + list(arm_tasks(PLAN, 1))
 
 
@@ -39,13 +42,33 @@ def test_settings_are_valid(family: str) -> None:
 def test_the_second_round_is_chosen_by_validation() -> None:
     values = {"default": 0.5, "wide": 0.9, "residual": 0.7, "calm": 0.6, "deep": 0.1}
     rows = [
-        {"family": "gcn", "candidate": name, "val_accuracy": value, "test_accuracy": 1 - value}
+        {**CELL, "candidate": name, "val_accuracy": value, "test_accuracy": 1 - value}
         for name, value in values.items()
-    ] + [{"family": "gcn", "candidate": "deep", "error": "broken"}]
+    ] + [
+        {"task": {}, "error": "broken"},
+        {**CELL, "dataset": "dblp", "candidate": "deep", "val_accuracy": 1.0},
+    ]
     tasks = second_tasks(PLAN, rows, keep=2)
     assert {task["candidate"] for task in tasks} == {"wide", "residual"}
     assert {task["index"] for task in tasks} == {1, 2}
     assert len(tasks) == 2 * 2 * len(PLAN["datasets"])
+
+
+def test_rounds_on_a_cpu_look_at_validation_between_them() -> None:
+    rows: list[dict[str, Any]] = []
+    for number, tasks in enumerate(slow_rounds(PLAN, rows, 1)):
+        large = {task["dataset"] for task in tasks} & set(PLAN["large_graphs"])
+        assert large == (set() if number in (0, 1, 4) else set(PLAN["large_graphs"]))
+        if number == 2:
+            assert {task["candidate"] for task in tasks if task["family"] == "gat"} == {
+                "wide",
+                "calm",
+                "deep",
+            }
+        rows += [
+            {**task, "val_accuracy": len(task["candidate"]) / 10 - (task["candidate"] == "residual")}
+            for task in tasks
+        ] + [{"task": {}, "error": "broken"}]
 
 
 def test_archives_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
