@@ -61,9 +61,9 @@ def test_rounds_on_a_cpu_look_at_validation_between_them() -> None:
         assert large == (set() if number in (0, 1, 4) else set(PLAN["large_graphs"]))
         if number == 2:
             assert {task["candidate"] for task in tasks if task["family"] == "gat"} == {
+                "default",
                 "wide",
                 "calm",
-                "deep",
             }
         rows += [
             {**task, "val_accuracy": len(task["candidate"]) / 10 - (task["candidate"] == "residual")}
