@@ -56,10 +56,10 @@ class LinkVote:
         """
         voters = np.sort(np.random.RandomState(0).permutation(nodes.numpy())[:MOST_VOTERS])
         rows, x = graph.adj[voters], sp.csr_array(graph.features)
-        words, around, links = (_kernel(part) for part in (x[voters], rows @ x, rows))
+        words, around, links = (cosine_kernel(part) for part in (x[voters], rows @ x, rows))
         y = graph.y.numpy()[voters]
-        without = _left_out((words + around) / 2, y)
-        beside = _left_out((words + around + links) / 3, y)
+        without = left_out((words + around) / 2, y)
+        beside = left_out((words + around + links) / 3, y)
         difference = beside.astype(float) - without
         return cls(
             float(without.mean()), float(beside.mean()), float(difference.std() / np.sqrt(len(voters)))
@@ -70,14 +70,14 @@ class LinkVote:
         return {"without": self.without, "with": self.with_links, "error": self.error}
 
 
-def _kernel(rows: sp.csr_array) -> np.ndarray:
+def cosine_kernel(rows: sp.csr_array) -> np.ndarray:
     """Cosines of the rows [n, n], divided by their share of rows that are not empty; 0 for an empty row."""
     length = np.sqrt(rows.multiply(rows).sum(axis=1))
     unit = sp.csr_array(sp.diags_array(1 / np.maximum(length, 1e-12)) @ rows)
     return np.asarray((unit @ unit.T).toarray()) / max(float((length > 0).mean()), 1e-12)
 
 
-def _left_out(kernel: np.ndarray, y: np.ndarray) -> np.ndarray:
+def left_out(kernel: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Which nodes a ridge regression tells right that was fitted to all the others [n], bool; of the best ridge.
 
     With G = (K + 1 1^T + lambda I)^-1 the residual of a node left out is (G Y)_i / G_ii.

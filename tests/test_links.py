@@ -12,7 +12,7 @@ import torch
 from ansgt import NodeClassifier
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
-from ansgt.links import LinkVote, Origin, _left_out, beside, column_of, drop_links, link_columns
+from ansgt.links import LinkVote, Origin, beside, column_of, drop_links, left_out, link_columns
 from ansgt.names import Names
 from ansgt.runs.prepare import Request, build_config
 from ansgt.settings import DataSettings
@@ -83,7 +83,7 @@ def test_links_have_a_dropout_of_their_own(sparse: bool) -> None:
     assert drop_links(x, 0, 0.5) is x
 
 
-def test_who_is_left_out_is_told_by_the_others() -> None:
+def test_who_isleft_out_is_told_by_the_others() -> None:
     """Against a ridge regression that is fitted anew without each node."""
     rng = np.random.default_rng(0)
     rows, y = rng.normal(size=(25, 6)), rng.integers(0, 3, 25)
@@ -96,7 +96,7 @@ def test_who_is_left_out_is_told_by_the_others() -> None:
             fitted = np.linalg.solve(kernel[np.ix_(others, others)] + 1 + ridge * np.eye(24), labels[others])
             told[node] = ((kernel[node, others] + 1) @ fitted).argmax() == y[node]
         right.append(told)
-    assert np.array_equal(_left_out(kernel, y), max(right, key=lambda one: one.mean()))
+    assert np.array_equal(left_out(kernel, y), max(right, key=lambda one: one.mean()))
 
 
 @pytest.mark.parametrize("speaks", [True, False])
