@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +38,7 @@ class Facts:
 
 
 def _share_of_zeros(graph: Graph, train: Tensor) -> float:
-    x = graph.features
+    x: Any = graph.features
     entries = max(graph.num_nodes * graph.num_features, 1)
     return 1.0 - (x.count_nonzero() if sp.issparse(x) else int(np.count_nonzero(x))) / entries
 
