@@ -149,7 +149,7 @@ def _kilobytes(path: str, name: str, absent: int) -> int:
 def _container_bytes(root: Path = CGROUPS, own: Path = Path("/proc/self/cgroup")) -> int:
     """What the control groups of this process still allow; files that the kernel may drop do not count as used."""
     try:
-        places = [line.rstrip("\n").split(":", 2)[1:] for line in own.open()]
+        places = [line.split(":", 2)[1:] for line in own.read_text().splitlines()]
     except (OSError, ValueError):
         return 2**63
     free = 2**63

@@ -101,7 +101,7 @@ def test_no_features_are_replaced_by_degree_and_links() -> None:
         UserWarning, match=r"no features: 14 columns of degree and 256 of links stand in"
     ) as caught:
         data = ansgt.from_edges([("a", "b"), ("a", "c"), ("a", "a")])
-    assert len(caught) == 1
+    assert len([one for one in caught if one.category is UserWarning]) == 1
     assert data.node_names.values == ["a", "b", "c"]
     x = data.x.to_dense()
     assert x[0, :3].tolist() == [1.0, 1.0, 0.0]
@@ -145,7 +145,7 @@ def test_columns_of_edges_that_are_not_used_are_named_once() -> None:
     table = pd.DataFrame({**EDGES, "weight": 1.0, "since": 2020})
     with pytest.warns(UserWarning, match="Left out of the edges: weight, since") as caught:
         data = ansgt.from_edges(table[table["weight"] > 0], FEATURES)
-    assert len(caught) == 1
+    assert len([one for one in caught if one.category is UserWarning]) == 1
     renamed = {"who": EDGES["source"], "n": [1, 2, 3, 4], "whom": EDGES["target"]}
     with pytest.warns(UserWarning, match="Left out of the edges: n;"):
         other = ansgt.from_edges(renamed, FEATURES, source="who", target="whom")

@@ -163,7 +163,7 @@ def test_pages_show_a_line_for_every_model(tmp_path: Path) -> None:
     assert len(histories) == 2
     assert all(len({row["epoch"] for row in rows}) == len(rows) == 3 for rows in histories)
     write_report([folder], tmp_path / "page.html")
-    assert "sampling weights" in (tmp_path / "page.html").read_text()
+    assert "Sampling weights" in (tmp_path / "page.html").read_text()
 
 
 def test_a_classifier_of_several_models_can_be_saved_and_loaded(tmp_path: Path) -> None:
@@ -176,5 +176,5 @@ def test_a_classifier_of_several_models_can_be_saved_and_loaded(tmp_path: Path) 
 
 
 def test_no_model_at_all_is_refused() -> None:
-    with pytest.raises(InputError, match=r"train\.num_models must be at least 1, not 0"):
+    with pytest.raises(InputError, match=r"train\.num_models must be in \[1, 1000\], not 0"):
         prepare_run("newman", "mlp", device="cpu", overrides=["num_models=0"])

@@ -58,9 +58,9 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_built(monkeypatch: py
         trained("graphormer")
 
 
-def test_only_ansgt_can_be_explained() -> None:
-    with pytest.raises(InputError, match="Only ANS-GT can be explained"):
-        trained().explain(3)
+def test_an_explanation_names_the_nodes_whose_features_matter_and_no_heuristic() -> None:
+    found = trained().explain(3)
+    assert all(0 <= row.node < 60 and not row.heuristics for row in found.attended)
     with pytest.raises(InputError, match="Node -1 does not exist"):
         trained().explain(-1)
     assert trained().heuristic_probabilities() == {}
