@@ -86,7 +86,9 @@ class FigMotivation(Item):
     has_presets = False
 
     def tasks(self, setup: Setup) -> Sequence[NetworkTask]:
-        kinds = ["printed"] if setup.quick else reversed(ATTRIBUTES)  # what tells heuristics apart comes first
+        kinds = (
+            ["printed"] if setup.quick else reversed(ATTRIBUTES)
+        )  # what tells heuristics apart comes first
         return [task for kind in kinds for row in self.curves(setup, kind).values() for task in row.values()]
 
     def curves(self, setup: Setup, kind: str) -> Mapping[str, Mapping[float, NetworkTask]]:

@@ -14,7 +14,17 @@ from ansgt.datasets.published import DATASETS
 from ansgt.errors import InputError
 from ansgt.models import MODELS, NodeModel
 from ansgt.runs.prepare import Request, build_config, settings_class
-from ansgt.settings import ByteSize, Count, ModelSettings, Range, Rate, TrainSettings, fitted, hints, values_of
+from ansgt.settings import (
+    ByteSize,
+    Count,
+    ModelSettings,
+    Range,
+    Rate,
+    TrainSettings,
+    fitted,
+    hints,
+    values_of,
+)
 
 
 class Mine(NodeModel):
@@ -104,7 +114,9 @@ def test_every_setting_has_a_range_and_a_default_that_fits(model: str) -> None:
         parts = _parts(kind)
         assert Any not in parts, f"{name} has no type"
         is_number = int in parts or float in parts
-        assert not is_number or any(isinstance(part, Range | ByteSize) for part in parts), f"{name} has no range"
+        assert not is_number or any(isinstance(part, Range | ByteSize) for part in parts), (
+            f"{name} has no range"
+        )
 
 
 def _parts(kind: Any) -> list[Any]:
