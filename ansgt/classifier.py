@@ -9,18 +9,14 @@ import numpy as np
 import torch
 
 from ansgt.config import setting_names
-from ansgt.datasets import Dataset, as_graph
-from ansgt.datasets.labelled import LabelledNodes
-from ansgt.datasets.masks import given_split
+from ansgt.datasets import Dataset
 from ansgt.errors import InputError
 from ansgt.estimator import NodeEstimator, NotFittedInputError
 from ansgt.graph import Graph
 from ansgt.prediction import TrainedModel
 from ansgt.runs.folder import GRAPH, RunFolder
 from ansgt.runs.private import PrivateFolder
-from ansgt.runs.record import score
 from ansgt.runs.reopen import FinishedRun
-from ansgt.runs.saving import save_copy
 from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.turns import turn
 
@@ -94,6 +90,8 @@ class NodeClassifier(NodeEstimator):
         alone. Random numbers come from torch's global generators, which every turn seeds and gives back as they were: no
         other thread should draw from them meanwhile. Neither gradient mode nor default dtype of the caller matters.
         """
+        from ansgt.datasets import LabelledNodes, as_graph
+        from ansgt.datasets.masks import given_split
         from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
 
         rows = data if isinstance(data, LabelledNodes) else None
@@ -130,8 +128,11 @@ class NodeClassifier(NodeEstimator):
             nodes: a mask, names, or indices where nodes have no names; None: all.
         """
         self._fitted()
-        if isinstance(data, LabelledNodes):
-            data, nodes = None, data
+        if data is not None:
+            from ansgt.datasets import LabelledNodes, as_graph
+
+            if isinstance(data, LabelledNodes):
+                data, nodes = None, data
         if data is None:
             stored = self._probabilities  # read once: another thread may fit anew
             chosen: np.ndarray = stored[self.graph_.find(nodes).numpy()]
@@ -143,6 +144,8 @@ class NodeClassifier(NodeEstimator):
 
     def score(self, mask: Any = None) -> float:
         """Accuracy on the given nodes (mask or indices; default: the test part)."""
+        from ansgt.runs.record import score
+
         graph = self._fitted().graph
         nodes = self.split_.test if mask is None else graph.find(mask)
         if len(nodes) == 0:
@@ -167,6 +170,8 @@ class NodeClassifier(NodeEstimator):
             top: how many attended nodes to list of each.
             data: another graph, as for `predict`; the explanation says which of the node's neighbours were trained on.
         """
+        from ansgt.datasets import as_graph
+
         run = self._fitted()
         with turn():
             trained = self.trained_ if data is None else run.moved(as_graph(data, run.graph)[0])
@@ -189,6 +194,8 @@ class NodeClassifier(NodeEstimator):
 
     def save(self, path: Path | str) -> None:
         """Writes a run directory (safetensors, JSON, npz) that `load` and the `ansgt` verbs read; replaces an older one."""
+        from ansgt.runs.saving import save_copy
+
         save_copy(self._fitted().folder, path)
 
     @classmethod

@@ -10,7 +10,6 @@ from sklearn.utils import Tags
 from ansgt.config import RunConfig, setting_names
 from ansgt.device import resolve_device
 from ansgt.errors import InputError, unknown_name
-from ansgt.runs.prepare import Request, build_config, section_kinds
 from ansgt.settings import brief, hints, shown
 
 Default = Literal["default"]
@@ -91,6 +90,8 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = {*OWN, *self.get_params()}
         strange = [name for name in params if name not in known]
         if strange:
+            from ansgt.runs.prepare import section_kinds
+
             kinds = section_kinds(params.get("model", self.model))
             names = setting_names({section: hints(kind) for section, kind in kinds.items()})
             known |= {*names, *names.values()}
@@ -119,6 +120,8 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _config(self, dataset: str) -> RunConfig:
+        from ansgt.runs.prepare import Request, build_config  # knows every model
+
         device = resolve_device(self.device)
         request = Request(dataset, self.model, "given", seed=self.seed, device=device)
         return build_config(request, overrides=self.given_settings())

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from ansgt.datasets.columns import Plan, features_of, fit_plan
+from ansgt.datasets.files import SUFFIXES
 from ansgt.datasets.substitute import without_features
-from ansgt.datasets.tables import NODES, SUFFIXES, Table, unified
+from ansgt.datasets.tables import NODES, Table, unified
 from ansgt.errors import InputError
 from ansgt.names import Names, encoded_labels, is_missing
 from ansgt.settings import brief, shown

@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 
-from ansgt.datasets.tables import SUFFIXES
 from ansgt.errors import InputError
 from ansgt.settings import brief
 
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+"""Files that are tables."""
 ARRAYS = (".npz", ".pt", ".pth")
 GRAPH_FILES = (*ARRAYS, ".graphml", *SUFFIXES)
 STEMS = (("edges", "links"), ("features", "nodes"), ("labels",))

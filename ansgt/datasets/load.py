@@ -11,8 +11,6 @@ from ansgt.datasets import custom
 from ansgt.datasets.dataset import Dataset, splits_from_masks
 from ansgt.datasets.fields import Fields
 from ansgt.datasets.files import ARRAYS, absolute, graph_name, is_graph_path
-from ansgt.datasets.newman import newman_network
-from ansgt.datasets.sources import as_data
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.settings import brief, fitted
@@ -101,7 +99,7 @@ def load_dataset(
 
 def _load_custom(path: str) -> Dataset:
     name = graph_name(path)
-    stored = custom.load(Path(path)) if path.endswith(ARRAYS) else as_data(path)
+    stored = custom.load(Path(path)) if path.endswith(ARRAYS) else _tables(path)
     place = absolute(path)
     try:
         graph, data = Graph.from_data(stored, name=name), Fields.of(stored)
@@ -123,7 +121,15 @@ def _load_custom(path: str) -> Dataset:
     return Dataset(name, place, graph, "uniform-60-20-20")
 
 
+def _tables(path: str) -> Any:
+    from ansgt.datasets.sources import as_data  # tables, GraphML: another few readers
+
+    return as_data(path)
+
+
 def _load_newman(name: str, homophily: str, options: dict[str, Any]) -> Dataset:
+    from ansgt.datasets.newman import newman_network
+
     if homophily:
         try:
             options = {"homophily": float(homophily), **options}

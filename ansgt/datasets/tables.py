@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ansgt.datasets.files import SUFFIXES
 from ansgt.errors import InputError, reason
 from ansgt.settings import brief, shown
 
-SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
-"""Files that are tables."""
 NODES = ("node", "node_id", "nodeid", "id", "name")
 """Usual names of the column that names the nodes, in small letters."""
 UNKNOWN = ("", "na", "n/a", "nan", "null", "none")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -15,13 +15,12 @@ from ansgt.datasets.files import is_graph_path
 from ansgt.device import resolve_device
 from ansgt.errors import BrokenRunError, InputError, unknown_name
 from ansgt.graph import Graph, Split
-from ansgt.links import Origin, moved_columns
 from ansgt.prediction import TrainedModel, build_trained
-from ansgt.runs import seeds
-from ansgt.runs.choices import Choices
 from ansgt.runs.folder import RunFolder, SplitFolder, open_run
-from ansgt.runs.record import score, summarize
 from ansgt.storage import DiskCache, brief, content_hash, default_cache_dir
+
+if TYPE_CHECKING:  # a stored prediction is read without what builds a model
+    from ansgt.links import Origin
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,8 @@ class FinishedRun:
 
     def trained(self, index: int = 0) -> TrainedModel:
         """What one split's training left, with the weights of its best validation epoch."""
+        from ansgt.links import Origin
+
         folder = finished(self.folder, index)
         folder.check_split(self.split(index))
         trained = self._build(index, self.graph)
@@ -101,6 +102,8 @@ class FinishedRun:
 
         Its heuristics, coarse graph and sequences are computed anew; labels are not needed.
         """
+        from ansgt.links import Origin, moved_columns
+
         own = self.graph
         if graph.num_features != own.num_features:
             raise InputError(
@@ -122,7 +125,7 @@ class FinishedRun:
         trained.trained_on = self._trained_on(Origin.of(graph, own), index)
         return trained
 
-    def _trained_on(self, origin: Origin, index: int) -> np.ndarray:
+    def _trained_on(self, origin: "Origin", index: int) -> np.ndarray:
         """Which nodes of a graph were trained on [n], bool, by what is known of where they come from."""
         known = np.zeros(origin.num_nodes + 1, dtype=bool)  # the last one: a node that was not there
         known[self.split(index).train.numpy()] = True
@@ -131,6 +134,8 @@ class FinishedRun:
 
     def decided(self, index: int) -> RunConfig:
         """The settings as a split trained with them: what they leave to the data is in its result."""
+        from ansgt.runs.choices import Choices
+
         return Choices.stored(self.config, self.folder.split(index).result()).applied(self.config)
 
     def _load(self, trained: TrainedModel, folder: SplitFolder) -> None:
@@ -143,6 +148,8 @@ class FinishedRun:
 
     def predict_proba(self, trained: TrainedModel, nodes: Tensor, index: int = 0) -> Tensor:
         """Class probabilities as the record's were computed: from the generators that end a split."""
+        from ansgt.runs import seeds
+
         with seeds.owned_randomness(self.config.device):
             seeds.seed_prediction(self.config.seed, index)
             probabilities = trained.predict_proba(nodes)
@@ -154,6 +161,8 @@ class FinishedRun:
 
     def _build(self, index: int, graph: Graph) -> TrainedModel:
         """One model, or an ensemble of several; fresh weights."""
+        from ansgt.runs import seeds
+
         seed = self.config.seed
         number_of = self.config.train.num_models
         models = [
@@ -166,6 +175,8 @@ class FinishedRun:
         return Ensemble(models)
 
     def _build_one(self, seed: int, index: int, graph: Graph) -> TrainedModel:
+        from ansgt.runs import seeds
+
         with seeds.owned_randomness(self.config.device):
             seeds.seed_building(seed, index)
             return build_trained(self.decided(index), graph, seeds.draw_seed(seed, index), self.cache)
@@ -209,6 +220,8 @@ def finished(folder: RunFolder, index: int) -> SplitFolder:
 
 def evaluate_run(run: FinishedRun) -> dict[str, Any]:
     """The JSON object of `ansgt evaluate`: every split predicted anew, scored, and compared with the record."""
+    from ansgt.runs.record import score, summarize
+
     config, y = run.config, run.graph.y
     test, val, matches = [], [], True
     for result in run.folder.results():
