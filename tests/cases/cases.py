@@ -235,3 +235,12 @@ def make_step(device: str = "cpu", dropout: float = 0.0, **settings: bool) -> Tr
     optimizer = ScheduledAdamW(model, LinearSchedule(peak=5e-3, end=1e-4, warmup=5, total=150))
     tables = RandomSequences(NODES, 5, CLASSES, LAYOUT, SEQUENCES, 2, device=device)
     return TrainStep(model, optimizer, tables, **settings)
+
+
+def weights_into(pyg: torch.nn.Module, ours: torch.nn.Module, pairs: dict[str, str]) -> None:
+    """Copies the parameters of our modules to PyG's, by the beginnings of their names."""
+    state = {}
+    for name, value in pyg.state_dict().items():
+        there = max((start for start in pairs if name.startswith(start)), key=len, default=None)
+        state[name] = value if there is None else ours.state_dict()[pairs[there] + name[len(there) :]]
+    pyg.load_state_dict(state)

@@ -61,6 +61,8 @@ from ansgt import NodeClassifier
 clf = NodeClassifier.load({str(old)!r}, device="cpu", cache_dir={str(tmp_path)!r})
 clf.predict()
 assert not [name for name in sys.modules if name.startswith(("ansgt.pipeline", "ansgt.coarsening"))]
+ours = [name for name, module in sys.modules.items() if name.split(".")[0] == "ansgt" and module.__file__]
+assert len(ours) <= 25, ours
 clf.predict(ansgt.load_dataset("newman"))
 clf.explain(3)
 print(*[name for name in sys.modules if name.startswith(("ansgt.training", "ansgt.runs.run"))])
