@@ -1,0 +1,59 @@
+"""What a split decides by itself, and that a stored decision is read again or named as damaged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from ansgt.config import RunConfig
+from ansgt.errors import InputError
+from ansgt.graph import Graph
+from ansgt.runs.choices import Choices
+from ansgt.runs.prepare import Request, build_config
+from ansgt.testing import random_graph
+
+
+def config(link_features: str) -> RunConfig:
+    return build_config(Request("random", "mlp", "test"), overrides=[f"link_features={link_features}"])
+
+
+def cliques(num_groups: int = 4, size: int = 15) -> Graph:
+    """Groups that know only each other; features say nothing of them."""
+    number = num_groups * size
+    group = np.arange(number) // size
+    edges = torch.from_numpy(np.stack(np.nonzero((group[:, None] == group) & ~np.eye(number, dtype=bool))))
+    x = torch.from_numpy(np.random.default_rng(0).random((number, 8), dtype=np.float32))
+    return Graph.from_arrays(x, edges, torch.from_numpy(group))
+
+
+@pytest.mark.parametrize("asked", ["none", "links"])
+def test_what_was_asked_for_is_not_decided(asked: str) -> None:
+    made = Choices.of(config(asked), random_graph(), torch.arange(30))
+    assert made == Choices()
+    assert made.facts() == {}
+    assert made.applied(config(asked)) == config(asked)
+
+
+def test_auto_follows_the_vote_of_the_training_part_and_says_why() -> None:
+    graph, train = cliques(), torch.arange(0, 60, 2)
+    made = Choices.of(config("auto"), graph, train)
+    assert made.applied(config("auto")).data.link_features == made.data["link_features"]
+    vote = made.facts()["chosen"]["reasons"]["link_features"]
+    gain, error = vote["with"] - vote["without"], vote["error"]
+    assert (made.data["link_features"] == "links") == (gain > 2 * error)
+    y = graph.y.clone()
+    y[1::2] = 0
+    assert Choices.of(config("auto"), replace(graph, y=y), train) == made  # no label of another node is read
+
+
+def test_a_stored_choice_is_the_one_that_is_applied() -> None:
+    made = Choices.of(config("auto"), random_graph(), torch.arange(30))
+    assert Choices.stored(config("auto"), made.facts()).data == made.data
+    assert Choices.stored(config("none"), {}) == Choices()
+
+
+@pytest.mark.parametrize("result", [{}, {"chosen": 3}, {"chosen": {"data": {"link_features": "auto"}}}])
+def test_a_lost_choice_is_damage(result: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="does not say what link_features=auto chose"):
+        Choices.stored(config("auto"), result)
