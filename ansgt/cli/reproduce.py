@@ -38,6 +38,9 @@ def reproduce(
     ] = "shipped",
     split: Annotated[str, typer.Option(help="The split that every training uses.")] = "uniform-60-20-20",
     large: Annotated[bool, typer.Option("--large", help="A graph of 2.4 million nodes too.")] = False,
+    html: Annotated[
+        bool, typer.Option("--html", help="Also index.html: one offline page of everything that is named.")
+    ] = False,
     output: Annotated[Path, typer.Option(help="Folder of what is written.")] = Path("runs/reproduce"),
     root: RootOption = "data",  # type: ignore[assignment]
     cache_dir: CacheOption = None,
@@ -52,6 +55,7 @@ def reproduce(
     from ansgt.device import resolve_device
     from ansgt.errors import InputError, unknown_name
     from ansgt.reproduce import ALL, resolve_items
+    from ansgt.reproduce.page import write_page
     from ansgt.reproduce.records import stored_records
     from ansgt.reproduce.task import PRESETS, Setup
     from ansgt.reproduce.train import default_workers, make_records, records_folder
@@ -76,9 +80,10 @@ def reproduce(
     folder = records_folder(output) if train else stored_records() if source == "records" else Path(source)
     if not train and not folder.is_dir():
         raise InputError(f"The folder of records {folder} does not exist.")
-    found = []
+    found, outcomes = [], []
     for item in items:
         result = outcome(item, folder, setup)
+        outcomes.append(result)
         files = [] if list_only else [str(path) for path in write_item(result, output)]
         words = missing_words(result)
         found.append(
@@ -94,7 +99,10 @@ def reproduce(
                 "words": words,
             }
         )
-    return {"items": found, "failed": failed}
+    page = ""
+    if html and not list_only:
+        page = str(write_page(outcomes, output, f"ansgt reproduce {' '.join(names or [])} --html"))
+    return {"items": found, "failed": failed, "page": page}
 
 
 def _tell(name: str, progress: Any) -> None:
@@ -120,3 +128,5 @@ def render(result: dict[str, Any]) -> None:
             say(f"  {path}")
         if item["words"]:
             say(f"  {item['words']}")
+    if result["page"]:
+        say(result["page"])

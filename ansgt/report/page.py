@@ -39,7 +39,7 @@ def write_report(runs: Sequence[RunFolder], path: Path | str, options: Options =
     )
     page = environment.get_template("report.html").render(
         page=content,
-        policy=_policy(scripts, style),
+        policy=policy(scripts, style),
         style=Markup(style),  # ours, as the scripts are: nothing of a run is in them
         scripts=[Markup(script) for script in scripts],
     )
@@ -51,14 +51,19 @@ def _text(name: str) -> str:
     return files("ansgt.report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
-def _policy(scripts: Sequence[str], style: str) -> str:
-    """Nothing is loaded; what runs and what is applied is inside, and has these hashes."""
+def policy(scripts: Sequence[str], style: str, images: bool = False) -> str:
+    """Of a page that loads nothing: what runs and what is applied is inside, and has these hashes.
+
+    Args:
+        images: whether pictures are inside too.
+    """
     parts = {
         "default-src": "'none'",
-        "script-src": " ".join(map(_digest, scripts)),
+        "script-src": " ".join(map(_digest, scripts)) or "'none'",
         "style-src": _digest(style),
         "base-uri": "'none'",
         "form-action": "'none'",
+        **({"img-src": "data:"} if images else {}),
     }
     return "; ".join(f"{name} {value}" for name, value in parts.items())
 

@@ -1,4 +1,4 @@
-"""Every table and figure of the paper: from stored records, or trained anew."""
+"""Every table and figure of the paper, and its claims: from stored records, or trained anew."""
 
 import importlib
 
@@ -21,8 +21,9 @@ ITEMS: dict[str, str] = {
     "fig-sensitivity-cora": "ansgt.reproduce.fig_sensitivity:FigSensitivityCora",
     "fig-sensitivity-citeseer": "ansgt.reproduce.fig_sensitivity:FigSensitivityCiteseer",
     "fig-sensitivity-actor": "ansgt.reproduce.fig_sensitivity:FigSensitivityActor",
+    "claims": "ansgt.reproduce.claims:Claims",
 }
-"""Name -> "module:class", in the order of the paper's tables, then its figures."""
+"""Name -> "module:class", in the order of the paper's tables, then its figures, then what its text claims."""
 ALL = "all"
 
 

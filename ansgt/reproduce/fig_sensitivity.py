@@ -74,11 +74,15 @@ class FigSensitivity(Item):
             return hierarchy_task(self, setup, self.dataset, BASE)
         return hierarchy_task(self, setup, self.dataset, f"{key}-{value}", **{key: value})
 
-    def show(self, records: Records, setup: Setup) -> Shown:
-        curves = {
+    def numbers(self, records: Records, setup: Setup) -> dict[str, dict[int, Number]]:
+        """Setting -> its value -> accuracy."""
+        return {
             key: {value: accuracy(records, task) for value, task in curve.items()}
             for key, curve in self.curves(setup).items()
         }
+
+    def show(self, records: Records, setup: Setup) -> Shown:
+        curves = self.numbers(records, setup)
         tables = [
             Table(
                 f"Accuracy (mean ± std, %) over {KNOBS[key].symbol}, {KNOBS[key].words}. Split: {setup.split}.",

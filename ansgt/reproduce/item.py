@@ -40,11 +40,13 @@ class Shown:
         tables: its numbers.
         remarks: sentences below them, computed from the same records.
         pictures: the first has the item's name, the others a number behind it.
+        behind: numbers that the tables were computed from, for the .csv and .json alone.
     """
 
     tables: Sequence[Table]
     remarks: Sequence[str] = ()
     pictures: Sequence[Picture] = field(default_factory=list)
+    behind: Sequence[Table] = ()
 
 
 class Item(ABC):
@@ -57,6 +59,8 @@ class Item(ABC):
     """Whether settings of ANS-GT decide its numbers."""
     alone: ClassVar[bool] = False
     """Whether its records are times, which are measured one after another."""
+    made_by: ClassVar[str] = ""
+    """What makes its records, where it reads those of other items."""
 
     def path(self, setup: Setup, record: str) -> str:
         """Where a record of this item lies."""

@@ -47,23 +47,29 @@ class TableCoarsening(Item):
     title = "Accuracy of ANS-GT by coarsening method and rate c (mean ± std, %)."
 
     def tasks(self, setup: Setup) -> Sequence[TrainedTask]:
-        cells = {self._task(setup, *cell).path: self._task(setup, *cell) for cell in _cells(setup)}
-        return list(cells.values())
+        tasks = [self.task(setup, *cell) for cell in self.cells(setup)]
+        return list({task.path: task for task in tasks}.values())
 
-    def _task(self, setup: Setup, dataset: str, method: str, rate: float) -> TrainedTask:
-        """At rate 1 no method contracts anything: one record is that of all three."""
+    def cells(self, setup: Setup) -> list[tuple[str, str, float]]:
+        """Data set, coarsener and rate of every cell."""
+        datasets = ("cora",) if setup.quick else ("cora", "actor")
+        rates = (0.01, 0.10, 0.50) if setup.quick else RATES
+        return [(dataset, method, rate) for dataset in datasets for method in COARSENERS for rate in rates]
+
+    def task(self, setup: Setup, dataset: str, method: str, rate: float) -> TrainedTask:
+        """Of one cell. At rate 1 no method contracts anything: one record is that of all three."""
         method = method if rate < 1 else COARSENERS[0]
         changes = {"coarsening_method": method, "coarsening_rate": rate}
         return hierarchy_task(self, setup, dataset, f"{method}-{rate:g}", **changes)
 
     def show(self, records: Records, setup: Setup) -> Shown:
         rows: dict[tuple[str, str], list[Entry]] = {}
-        for dataset, method, rate in _cells(setup):
+        for dataset, method, rate in self.cells(setup):
             number = accuracy(
-                records, self._task(setup, dataset, method, rate), COARSENING[dataset, method, rate]
+                records, self.task(setup, dataset, method, rate), COARSENING[dataset, method, rate]
             )
             rows.setdefault((dataset, method), [dataset, method.upper()]).append(number)
-        rates = list(dict.fromkeys(rate for _, _, rate in _cells(setup)))
+        rates = list(dict.fromkeys(rate for _, _, rate in self.cells(setup)))
         head = ["data set", "method", *(f"c = {rate:g}" for rate in rates)]
         best = [
             row
@@ -77,9 +83,3 @@ class TableCoarsening(Item):
             "and data set is bold, as in the paper."
         )
         return Shown([Table(f"{self.title} Split: {setup.split}.", head, best)], [remark])
-
-
-def _cells(setup: Setup) -> list[tuple[str, str, float]]:
-    datasets = ("cora",) if setup.quick else ("cora", "actor")
-    rates = (0.01, 0.10, 0.50) if setup.quick else RATES
-    return [(dataset, method, rate) for dataset in datasets for method in COARSENERS for rate in rates]

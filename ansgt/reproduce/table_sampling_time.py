@@ -46,7 +46,7 @@ class UpdateTask(Task):
         with one_thread():
             learner, facts = timed_learner(setup, "ansgt", self.dataset, CPU_CENTRES)
             assert isinstance(learner, AdaptiveLearner)
-            clocks = repeated(partial(_update, learner), setup.device)
+            clocks = repeated(partial(update_once, learner), setup.device)
         whole, period = facts["num_train"] / facts["num_measured"], learner.settings.update_period
         seconds = whole * median(clock.cpu for clock in clocks)
         return {
@@ -58,7 +58,8 @@ class UpdateTask(Task):
         }
 
 
-def _update(learner: AdaptiveLearner) -> None:
+def update_once(learner: AdaptiveLearner) -> None:
+    """An update of the weights and the sequences that are drawn by them."""
     learner._update(0)
     learner._resample()
 

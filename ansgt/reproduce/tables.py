@@ -15,6 +15,7 @@ LEGEND = {
     QUICK: "quick: short trainings on few splits, to see the shape and not the value",
 }
 MISSING = "missing"
+OURS = " Ours; below, small, the paper's."
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Table:
         rows: as many entries each.
         unit: of all numbers.
         digits: after the point.
+        widths: shares of the line, where columns hold sentences.
     """
 
     title: str
@@ -75,6 +77,7 @@ class Table:
     rows: Sequence[Sequence[Entry]]
     unit: str = "%"
     digits: int = 2
+    widths: Sequence[float] = ()
 
     def numbers(self) -> Iterator[tuple[str, str, Number]]:
         """Every number with the names of its row and column."""
@@ -105,16 +108,18 @@ class Table:
 
     def legend(self) -> list[str]:
         """What the brackets and marks of this table mean."""
-        found = [number for _, _, number in self.numbers()]
-        lines = []
-        if any(number.paper is not None for number in found):
-            lines.append(
-                f"In brackets: the paper's value, and ours minus the paper's (unit: {self.unit or '1'})."
-            )
-        for mark, words in LEGEND.items():
-            if any(mark in number.marks for number in found):
-                lines.append(f"{mark} {words}.")
-        return lines
+        brackets = f"In brackets: the paper's value, and ours minus the paper's (unit: {self.unit or '1'})."
+        return [*([brackets] if self.has_paper else []), *self.notes()]
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether a value of the paper stands beside one of ours."""
+        return any(number.paper is not None for _, _, number in self.numbers())
+
+    def notes(self) -> list[str]:
+        """What the marks of this table mean."""
+        marks = {mark for _, _, number in self.numbers() for mark in number.marks}
+        return [f"{mark} {words}." for mark, words in LEGEND.items() if mark in marks]
 
 
 def with_best(rows: Sequence[Sequence[Entry]], lower: bool = False) -> list[list[Entry]]:
@@ -234,18 +239,27 @@ def tex(text: str) -> str:
 def latex(table: Table) -> str:
     """A booktabs table; under each of our numbers the paper's, small and grey.
 
-    It needs the packages booktabs, makecell, graphicx and xcolor.
+    It needs the packages booktabs, makecell, graphicx and xcolor; one of sentences needs longtable.
     """
-    lines = [
-        r"\begin{table}[t]",
-        r"\centering",
-        rf"\caption{{{tex(table.title)} Ours; below, small, the paper's. {tex(' '.join(table.legend()[1:]))}}}",
-        r"\resizebox{\linewidth}{!}{%",
-        rf"\begin{{tabular}}{{@{{}}l{'c' * (len(table.head) - 1)}@{{}}}}",
+    rows = [
         r"\toprule",
         " & ".join(map(tex, table.head)) + r" \\ \midrule",
         *(" & ".join(_tex_entry(table, entry) for entry in row) + r" \\" for row in table.rows),
         r"\bottomrule",
+    ]
+    if table.widths:  # sentences: a table that may break over pages
+        columns = "".join(rf"p{{{width:g}\linewidth}}" for width in table.widths)
+        rows[1] += r" \endhead"
+        lines = [rf"\begin{{longtable}}{{@{{}}{columns}@{{}}}}", rf"\caption{{{tex(table.title)}}}\\", *rows]
+        return "\n".join([*lines, r"\end{longtable}"]) + "\n"
+    ours = OURS if table.has_paper else ""
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"\caption{{{tex(table.title)}{ours} {tex(' '.join(table.notes()))}}}",
+        r"\resizebox{\linewidth}{!}{%",
+        rf"\begin{{tabular}}{{@{{}}l{'c' * (len(table.head) - 1)}@{{}}}}",
+        *rows,
         r"\end{tabular}}",
         r"\end{table}",
     ]

@@ -12,6 +12,9 @@ from ansgt.reproduce.tables import as_dict, csv_text, latex, markdown, seconds_o
 from ansgt.reproduce.task import Setup
 from ansgt.storage import make_folder, write_json, write_text
 
+RECORD_HEADS = ("record", "split", "splits", "models per split", "seconds", "machine", "commit", "date")
+"""What `record_row` says of a record."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -37,16 +40,17 @@ class Outcome:
 
     @property
     def training(self) -> str:
-        return f"{self.command} --train"
+        """What makes the missing records."""
+        return f"{command(self.item, self.setup, self.item.made_by or self.item.name)} --train"
 
     @property
     def hours(self) -> float:
         return sum(self.missing.values()) / 3600
 
 
-def command(item: Item, setup: Setup) -> str:
-    """What makes this item again."""
-    parts = ["ansgt reproduce", item.name]
+def command(item: Item, setup: Setup, name: str = "") -> str:
+    """What makes this item again, or what has another name."""
+    parts = ["ansgt reproduce", name or item.name]
     if setup.preset != "shipped" and item.has_presets:
         parts.append(f"--preset {setup.preset}")
     if setup.split != Setup.split:
@@ -69,18 +73,23 @@ def write_item(found: Outcome, out: Path) -> list[Path]:
     """Writes all files of an item; returns them."""
     make_folder(out)
     name = found.item.name
-    pictures = [
-        (picture, out / f"{name}{f'-{number}' if number > 1 else ''}.{suffix}")
-        for number, picture in enumerate(found.shown.pictures, 1)
-        for suffix in ("png", "svg")
-    ]
+    pictures = [one for suffix in ("png", "svg") for one in picture_files(found, out, suffix)]
     for picture, path in pictures:
         draw(picture, path)
     write_text(out / f"{name}.md", page(found, [path.name for _, path in pictures if path.suffix == ".png"]))
-    write_text(out / f"{name}.csv", csv_text(found.shown.tables))
+    write_text(out / f"{name}.csv", csv_text([*found.shown.tables, *found.shown.behind]))
     write_text(out / f"{name}.tex", "\n".join(map(latex, found.shown.tables)))
     write_json(out / f"{name}.json", as_json(found))
     return [*(out / f"{name}.{suffix}" for suffix in ("md", "csv", "tex", "json")), *(p for _, p in pictures)]
+
+
+def picture_files(found: Outcome, out: Path, suffix: str) -> list[tuple[Picture, Path]]:
+    """The pictures of an item and where they go."""
+    name = found.item.name
+    return [
+        (picture, out / f"{name}{f'-{number}' if number > 1 else ''}.{suffix}")
+        for number, picture in enumerate(found.shown.pictures, 1)
+    ]
 
 
 def draw(picture: Picture, path: Path) -> None:
@@ -112,8 +121,7 @@ def page(found: Outcome, pictures: Sequence[str]) -> str:
     if found.missing:
         parts.append(missing_words(found) + ".")
     parts.append(f"Records ({len(found.used)}), of {', '.join(machines(found)) or 'no machine'}:")
-    heads = ("record", "split", "splits", "models per split", "seconds", "machine", "commit", "date")
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines = [f"| {' | '.join(RECORD_HEADS)} |", "|" + "---|" * len(RECORD_HEADS)]
     lines += [f"| {' | '.join(record_row(record))} |" for record in found.used]
     parts.append("\n".join(lines))
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -149,7 +157,11 @@ def as_json(found: Outcome) -> dict[str, Any]:
         "place": item.place,
         "title": item.title,
         "command": found.command,
-        "numbers": [as_dict(table, *number) for table in found.shown.tables for number in table.numbers()],
+        "numbers": [
+            as_dict(table, *number)
+            for table in (*found.shown.tables, *found.shown.behind)
+            for number in table.numbers()
+        ],
         "tables": [
             {
                 "title": t.title,
