@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ansgt.device import available_bytes
+from ansgt.device import available_bytes, is_main_memory
 from ansgt.errors import InputError, reason
 
 LAYOUTS = (torch.strided, torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
@@ -28,7 +28,10 @@ def numbers(field: str, value: Any) -> Tensor:
             is_view = (
                 value.layout == torch.strided and not value.is_contiguous()
             )  # of fewer numbers than it shows
-            check_room(field, value.numel() * value.element_size() if is_view or value.is_cuda else 0)
+            check_room(
+                field,
+                value.numel() * value.element_size() if is_view or not is_main_memory(value.device) else 0,
+            )
             tensor = value.detach().to(device="cpu")
             tensor = _from_array(field, tensor.numpy()) if tensor.dtype in UNSIGNED else tensor
         else:

@@ -79,6 +79,16 @@ def table_limit(device: torch.device) -> int:
     return min(24 << 30, unused_bytes(device) // 2) if is_cuda(device) else 4 << 30
 
 
+def is_main_memory(device: torch.device | str) -> bool:
+    """Whether what lies there takes memory of this process."""
+    return torch.device(device).type == "cpu"
+
+
+def half_precision(device: torch.device, enabled: bool) -> torch.autocast:
+    """Within it, products are computed in bfloat16 where that is enabled."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=enabled)
+
+
 def sent(values: Tensor, device: torch.device) -> Tensor:
     """A CPU tensor on a device, without waiting for it."""
     return values.pin_memory().to(device, non_blocking=True) if is_cuda(device) else values.to(device)

@@ -17,7 +17,14 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from ansgt.device import available_bytes, is_cuda, process_memory, table_limit, unused_bytes, working_dtype
+from ansgt.device import (
+    available_bytes,
+    is_main_memory,
+    process_memory,
+    table_limit,
+    unused_bytes,
+    working_dtype,
+)
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics.base import candidate_limit
@@ -153,16 +160,16 @@ def _choices(sizes: "_Sizes", stored: bool) -> list[tuple[Rows, Way, Way, bool]]
         (least, "streamed", "streamed", False),
     ]
     large = max(sizes.mixture, sizes.sequences) > SMALL_TABLE
-    return choices[2:] if large and sizes.load.redrawn and not is_cuda(sizes.device) else choices
+    return choices[2:] if large and sizes.load.redrawn and is_main_memory(sizes.device) else choices
 
 
 def _budget(settings: SequenceSettings, device: torch.device) -> int:
     """Bytes that the process (or the device) may come to hold."""
     if settings.memory is not None:
         return num_bytes(settings.memory) or 0
-    if is_cuda(device):
-        return unused_bytes(device) // 2
-    return (process_memory() or (0, 0))[0] + available_bytes(device) // 2
+    if is_main_memory(device):
+        return (process_memory() or (0, 0))[0] + available_bytes(device) // 2
+    return unused_bytes(device) // 2
 
 
 class _Sizes:
@@ -205,7 +212,7 @@ class _Sizes:
         pairs = self.dense if dense else 0
         links = len(self.graph.indices)
         parts = {
-            "already held": 0 if is_cuda(self.device) else (process_memory() or (0, 0))[0],
+            "already held": (process_memory() or (0, 0))[0] if is_main_memory(self.device) else 0,
             "features": self.features + self.features * self.num_coarse // max(n, 1),
             "heuristics' rows": {"held": self.rows, "computed": self.least_rows, "stored": 0}[rows],
             "candidates": self.mixture if mixture == "held" else 0,
@@ -232,7 +239,7 @@ class _Sizes:
         """The plan, with as many kept sequences for prediction as half of what is left has room for."""
         number = self.settings.num_inference or self.settings.num_augmentations
         room = (plan.budget - plan.bytes) // 2 // self.centre(number, plan.dense)
-        if not is_cuda(self.device):
+        if is_main_memory(self.device):
             room = min(room, SMALL_TABLE // self.centre(number, plan.dense))
         return Plan(**{**asdict(plan), "kept": max(plan.portion, min(room, self.graph.num_nodes))})
 

@@ -1,6 +1,7 @@
 """A stage imports only from stages above it; every file belongs to one."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,3 +108,12 @@ def test_ways_to_import() -> None:
 
 def test_pipeline_fits_on_a_page() -> None:
     assert len((PACKAGE / "pipeline.py").read_text().splitlines()) < 120
+
+
+def test_only_kernels_and_device_ask_which_device_it_is() -> None:
+    """Others ask what a device does well."""
+    asked = re.compile(r"\bis_cuda\b|device\.type\b|cuda\.is_available|HAS_TRITON|import triton")
+    asking = {
+        path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if asked.search(path.read_text("utf-8"))
+    }
+    assert {path for path in asking if path.parts[0] not in ("kernels", "device.py", "testing")} == set()

@@ -18,6 +18,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from ansgt.device import works_in_half
 from ansgt.errors import InputError, unknown_name
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction import TrainedModel
@@ -241,7 +242,7 @@ def export(
         if not difference <= TOLERANCE:
             hint = (
                 " On a GPU the model multiplies in half precision: try --device cpu."
-                if _on_cuda(models)
+                if any(works_in_half(model.model.input.weight.device) for model in models)
                 else ""
             )
             raise InputError(
@@ -350,10 +351,6 @@ def _about(trained: TrainedModel, example: Inputs, num_sequences: int) -> dict[s
         "sequences_per_node": num_sequences,
         "classes": [_plain(name) for name in trained.graph.classes.tolist()],
     }
-
-
-def _on_cuda(models: Sequence[Any]) -> bool:
-    return any(model.model.input.weight.is_cuda for model in models)
 
 
 def _plain(name: Any) -> Any:

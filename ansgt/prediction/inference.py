@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ansgt.ahead import ahead
-from ansgt.device import has_small_caches, replays_graphs, works_in_half
+from ansgt.device import half_precision, has_small_caches, replays_graphs, works_in_half
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.capture import Captured
 from ansgt.sequences import SequenceBatch, SequenceBuilder
@@ -96,7 +96,7 @@ class AveragedInference:
 
     def _mean_softmax(self, centres: Tensor) -> Tensor:
         batch = self.build(centres.clamp(min=0))
-        with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.execution.amp):
+        with half_precision(centres.device, self.execution.amp):
             logits = self.model(batch)
         each = logits.float().softmax(dim=-1)
         mean: Tensor = each.view(len(centres), -1, each.shape[-1]).mean(dim=1)

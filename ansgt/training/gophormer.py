@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ansgt.config import RunConfig
+from ansgt.device import half_precision
 from ansgt.graph import Graph, Split
 from ansgt.models.ansgt import ANSGT
 from ansgt.models.baselines.gophormer import GophormerSettings, consistency_loss
@@ -33,7 +33,7 @@ class ConsistentStep(TrainStep):
 
     def loss(self, centres: Tensor) -> Tensor:
         batch = self.build(centres.clamp(min=0))
-        with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.amp):
+        with half_precision(centres.device, self.amp):
             logits = self.model(batch)
         known = (centres >= 0).float()
         apart = consistency_loss(logits, self.settings.num_samples, self.settings.temperature, known)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ansgt.device import sent
+from ansgt.device import half_precision, sent
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.capture import Captured, Restore
 from ansgt.prediction.inference import Build, padded
@@ -97,7 +97,7 @@ class TrainStep:
     def loss(self, centres: Tensor) -> Tensor:
         """Loss of the centres [b], -1 for padding."""
         batch = self.build(centres.clamp(min=0))
-        with torch.autocast(centres.device.type, torch.bfloat16, enabled=self.amp):
+        with half_precision(centres.device, self.amp):
             logits = self.model(batch)
         return sequence_loss(logits, batch.target, (centres >= 0).float(), self.label_smoothing)
 
