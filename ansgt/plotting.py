@@ -16,6 +16,8 @@ from ansgt.turns import turn
 
 COLORS = {"1-hop": "#3b6fb6", "2-hop": "#58a46b", "ppr": "#d98b2b", "knn": "#b5456b"}
 """One colour per heuristic, the same in every figure; others take matplotlib's cycle."""
+DASHES: dict[str, Any] = {"2-hop": (0, (5, 1.2)), "ppr": (0, (6, 1.2, 1.2, 1.2)), "knn": (0, (1.6, 1))}
+"""Beside the colour, so that curves differ in grey too; others are solid."""
 GREY = "#8a8a8a"
 DOTS = 150
 """Per inch."""

@@ -43,9 +43,14 @@ def nobody_dominates(evidence: Evidence) -> Finding:
         if compared([(found[best[alpha]][alpha], row[alpha]) for alpha in alphas]).above
     ]
     verdict: Verdict = "holds" if len(beaten) == len(found) else "cannot tell"
+    highest = [
+        name
+        for name, row in found.items()
+        if all(percent(row[alpha]) >= percent(found[best[alpha]][alpha]) for alpha in alphas)
+    ]
     words = ", ".join(f"{alpha:g} {name}" for alpha, name in best.items())
     return Finding(
-        "does not hold" if len(set(best.values())) == 1 else verdict,
+        "does not hold" if highest else verdict,
         f"{WORDS} the highest mean by homophily: {words}. Significantly below it somewhere: "
         f"{', '.join(beaten) or 'none'}.",
     )

@@ -73,6 +73,6 @@ def _draw(axes: Any, rows: Sequence[Sequence[Entry]]) -> None:
         for x, value, spread in zip(place + offset, values, spreads, strict=True):
             if np.isfinite(value):
                 axes.text(x, value + spread + 0.8, f"{value:.1f}", ha="center", fontsize=6.5)
-    axes.set_xticks(place, names, fontsize=8.5)
-    axes.set(ylabel="test accuracy (%)", ylim=(20, 108))
+    axes.set_xticks(place, names, fontsize=7.8)
+    axes.set(ylabel="test accuracy (%)", ylim=(0, 108))
     axes.legend(loc="upper right", ncols=2, fontsize=8.5)

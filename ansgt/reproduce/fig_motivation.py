@@ -8,7 +8,7 @@ import numpy as np
 
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
-from ansgt.plotting import COLORS, GREY, direct_labels
+from ansgt.plotting import COLORS, DASHES, GREY, direct_labels
 from ansgt.reproduce.item import Item, Picture, Shown, accuracy
 from ansgt.reproduce.paper import MOTIVATION
 from ansgt.reproduce.records import Records
@@ -173,7 +173,8 @@ def _draw(axes: Any, found: Mapping[str, Mapping[float, Number]]) -> None:
         axes.fill_between(
             x, mean - error, np.minimum(mean + error, 100), color=COLORS[name], alpha=0.18, linewidth=0
         )
-        axes.plot(x, mean, color=COLORS[name], linewidth=1.8, marker="o", markersize=3)
+        style = {"color": COLORS[name], "linestyle": DASHES.get(name, "-")}
+        axes.plot(x, mean, **style, linewidth=1.8, marker="o", markersize=3)
         ends[name] = (float(mean[-1]), COLORS[name])
     axes.axvline(0.25, color=GREY, linewidth=0.9, linestyle=":")
     axes.text(0.26, 3, "random", color=GREY, fontsize=8)

@@ -1,6 +1,7 @@
 """Figures 6, 7 and 8: accuracy over the number of layers, super-nodes, global nodes and sequences, one changed at a time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,11 +15,14 @@ from ansgt.reproduce.table_coarsening import HIERARCHY, hierarchy_task
 from ansgt.reproduce.tables import Number, Table
 from ansgt.reproduce.task import PAPER_FILE, Setup, TrainedTask
 from ansgt.runs.prepare import Request, build_config
+from ansgt.runs.statistics import Cell
 
 BASE = "base"
 REMARK = (
-    "One setting is changed at a time; the others stay at the base: {base}. The paper's figures have no numbers in its "
-    "source; its text puts the best layers, super-nodes, global nodes and sequences for Cora at {recommended}."
+    "One setting is changed at a time; the others stay at the base: {base} (the black point). All points are means over "
+    "the same splits, of which there are {splits} here; the band is one standard deviation. The paper's figures have no "
+    "numbers in its source; its text puts the best layers, super-nodes, global nodes and sequences for Cora at "
+    "{recommended}."
 )
 
 
@@ -75,10 +79,16 @@ class FigSensitivity(Item):
         return hierarchy_task(self, setup, self.dataset, f"{key}-{value}", **{key: value})
 
     def numbers(self, records: Records, setup: Setup) -> dict[str, dict[int, Number]]:
-        """Setting -> its value -> accuracy."""
-        return {
+        """Setting -> its value -> accuracy over the splits that all points have."""
+        found = {
             key: {value: accuracy(records, task) for value, task in curve.items()}
             for key, curve in self.curves(setup).items()
+        }
+        known = [number for curve in found.values() for number in curve.values() if number.source]
+        splits = common_splits([number.source.cell for number in known if number.source])
+        return {
+            key: {value: over_splits(number, splits) for value, number in curve.items()}
+            for key, curve in found.items()
         }
 
     def show(self, records: Records, setup: Setup) -> Shown:
@@ -94,7 +104,8 @@ class FigSensitivity(Item):
         base = self.base(setup)
         words = ", ".join(f"{KNOBS[key].symbol} = {value}" for key, value in base.items())
         recommended = ", ".join(f"{KNOBS[key].symbol} = {value}" for key, value in RECOMMENDED.items())
-        remark = REMARK.format(base=words, recommended=recommended)
+        counts = {number.count for curve in curves.values() for number in curve.values() if number.count}
+        remark = REMARK.format(base=words, recommended=recommended, splits=max(counts, default=0))
         paper = RECOMMENDED if self.dataset == "cora" else {}
         picture = Picture(self.title, lambda axes: _draw(axes, curves, base, paper), 7.6, 2.4, len(KNOBS))
         return Shown(tables, [remark, *map(peak, curves.items())], [picture])
@@ -113,6 +124,24 @@ class FigSensitivityCiteseer(FigSensitivity):
 class FigSensitivityActor(FigSensitivity):
     name, place, dataset = "fig-sensitivity-actor", "Figure 8", "actor"
     title = "Accuracy on Actor over layers, super-nodes, global nodes and sequences."
+
+
+def common_splits(cells: Sequence[Cell]) -> list[str]:
+    """Hashes of the splits that all cells have: points of a curve compare on these alone."""
+    if not cells:
+        return []
+    return [one for one in cells[0].split_hashes if all(one in cell.split_hashes for cell in cells)]
+
+
+def over_splits(number: Number, splits: Sequence[str]) -> Number:
+    """The same number over some of its splits."""
+    if number.source is None:
+        return number
+    cell = number.source.cell
+    found = dict(zip(cell.split_hashes, cell.per_split, strict=True))
+    values = 100 * np.array([found[split] for split in splits])
+    spread = float(values.std()) if len(values) > 1 else None
+    return replace(number, value=float(values.mean()), spread=spread, count=len(values))
 
 
 def peak(curve: tuple[str, Mapping[int, Number]]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ansgt.plotting import COLORS, GREY, direct_labels
+from ansgt.plotting import COLORS, DASHES, GREY, direct_labels
 from ansgt.reproduce.item import Item, Picture, Shown
 from ansgt.reproduce.records import Record, Records
 from ansgt.reproduce.tables import Entry, Number, Table
@@ -122,7 +122,8 @@ def _draw(axes: Any, drawn: Mapping[str, Record]) -> None:
                 alpha=0.18,
                 linewidth=0,
             )
-            axis.plot(x, values[..., k].mean(axis=0), color=color, linewidth=1.6)
+            dashes = DASHES.get(heuristic, "-")
+            axis.plot(x, values[..., k].mean(axis=0), color=color, linestyle=dashes, linewidth=1.6)
             ends[heuristic] = (float(values[:, -1, k].mean()), color)
         axis.set(xlim=(0, x[-1]), ylim=(0, 100))
         axis.set_title(name, fontsize=9.5)

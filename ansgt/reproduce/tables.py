@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from ansgt.reproduce.records import Record
@@ -82,7 +83,7 @@ class Table:
     def numbers(self) -> Iterator[tuple[str, str, Number]]:
         """Every number with the names of its row and column."""
         for row in self.rows:
-            names = " ".join(entry for entry in row if isinstance(entry, str) and entry)
+            names = " ".join(takewhile(lambda entry: isinstance(entry, str), row))  # type: ignore[arg-type]
             for column, entry in zip(self.head, row, strict=True):
                 if isinstance(entry, Number):
                     yield names, column, entry

@@ -103,8 +103,9 @@ def missing_words(found: Outcome) -> str:
         return ""
     names = ", ".join(list(found.missing)[:3])
     more = f" and {len(found.missing) - 3} more" if len(found.missing) > 3 else ""
+    count = "1 record is" if len(found.missing) == 1 else f"{len(found.missing)} records are"
     return (
-        f"{len(found.missing)} records are missing ({names}{more}); making them takes about "
+        f"{count} missing ({names}{more}); making what is missing takes about "
         f"{found.hours:.1f} hours on one core: {found.training}"
     )
 
