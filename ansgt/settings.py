@@ -134,12 +134,17 @@ class OptimSettings:
     """The optimizer and its schedule; the defaults are those of most full-batch baselines."""
 
     name: Literal["adam", "adamw"] = "adam"
+    """Optimizer; adamw decays weights apart from the gradient."""
     lr: NonNegative = 0.01
     """Peak learning rate."""
     weight_decay: NonNegative = 5e-4
+    """How strongly weights are pulled to 0."""
     beta1: Rate = 0.9
+    """Decay of the running mean of the gradients."""
     beta2: Rate = 0.999
+    """Decay of the running mean of their squares."""
     eps: Positive = 1e-8
+    """Added to the root of that mean."""
     warmup_epochs: Size = 0
     """Epochs of linear warm-up from 0 to `lr` (section 6.1: 100)."""
     end_lr: NonNegative | None = None
@@ -153,6 +158,7 @@ class TrainSettings:
     """How long to train, and how the kept epoch is chosen: on validation alone."""
 
     epochs: Count = 1000
+    """Most epochs of training."""
     patience: Size | None = 200
     """Stop after this many epochs without a better validation score; None never stops early."""
     eval_every: Count = 1

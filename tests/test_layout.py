@@ -22,6 +22,7 @@ ORDER = [
     "stages",
     "arrays",
     "settings",
+    "descriptions",
     "names",
     "kernels",
     "graph",

@@ -16,6 +16,7 @@ LARGEST = {M_MMAP_THRESHOLD: 2**25, M_TRIM_THRESHOLD: 2**31 - 1}
 
 VERBS = {
     "datasets": "list the known data sets",
+    "settings": "every setting of a model, with what it takes, its default and what it does",
     "prepare": "compute and store the heuristics' rows of a graph",
     "train": "train a model over one or more splits",
     "evaluate": "re-score a saved run",

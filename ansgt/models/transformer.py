@@ -20,9 +20,9 @@ class TransformerSettings:
     """Sizes and rates of the transformer; defaults as in section 6.1 of the paper where it prints one."""
 
     hidden_channels: Count = 128
-    """d."""
+    """d, width of the hidden layers."""
     num_layers: Few = 5
-    """L."""
+    """L, transformer layers."""
     num_heads: Count = 8
     """Attention heads; must divide d."""
     num_proximity: Powers = 10

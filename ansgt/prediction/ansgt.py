@@ -50,14 +50,19 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
     sections: ClassVar[Mapping[str, Mapping[str, Any]]] = SECTION_6_1
 
     label_smoothing: Rate = 0.0
+    """Share of a training label's weight that is spread over all classes."""
     batch_size: Count = 32
     """Centres in a batch; each brings S sequences."""
     initial: list[Annotated[float, Range(0, 1e9)]] | None = None
     """Probabilities of the heuristics at the start; None: equal (Algorithm 1, line 1)."""
     reward: Literal["unbiased", "paper"] = "unbiased"
+    """How a heuristic's reward is estimated from the drawn nodes; paper: as printed, which is biased without replacement."""
     bandit_rule: Literal["step", "paper"] = "step"
+    """Update of the heuristics' weights; paper: as printed in Algorithm 1, which moves them by under 1 % in ten updates."""
     bandit_step: NonNegative = 8.0
+    """What the log-weight of a heuristic gains on one without a reward, were the whole reward its own."""
     p_min: Fraction = 0.01
+    """No heuristic's probability falls below this."""
     update_period: Count = 100
     """T, epochs between two updates of the bandit."""
     redraw_every: Count | None = None

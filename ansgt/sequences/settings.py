@@ -67,7 +67,7 @@ class SequenceSettings:
     multiplicity_bias: bool = True
     """Mode distinct: log(count) is added to a merged token's attention logit."""
     restart_prob: Fraction = 0.15
-    """c of PPR."""
+    """c of PPR, the chance that a walk starts again at its centre."""
     num_neighbors: Count | None = 64
     """k of KNN; None is the literal all-pairs score."""
     max_candidates: Count | None = None
@@ -75,7 +75,7 @@ class SequenceSettings:
     coarsening_method: CoarsenerName = "vn"
     """A name (vn, ve, jc, heavy-edge, louvain), or an object with fit."""
     coarsening_rate: Fraction = 0.01
-    """c of section 3.3."""
+    """c of section 3.3, super-nodes per node."""
     super_features: Literal["paper", "mean"] = "paper"
     """Features of super-nodes: paper (P^T X) or mean."""
     memory: Memory | None = None

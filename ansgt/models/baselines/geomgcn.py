@@ -38,7 +38,7 @@ class GeomGCN(NodeModel):
         num_layers: Few = 2
         """Layers in all."""
         embedding: Embedding = "isomap"
-        """The latent space."""
+        """The latent space, in which neighbourhoods have directions."""
         dropout: Rate = 0.5
         """Of hidden features."""
         input_dropout: Rate = 0.5

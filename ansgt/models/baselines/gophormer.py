@@ -40,6 +40,7 @@ class GophormerSettings(ANSGTSettings, ModelSettings):
     fanout: Count = 7
     """Neighbours drawn per node ("EgoGraph-7_2": fanout 7, depth 2)."""
     depth: Count = 2
+    """Hops from the centre to the rim of an ego-graph."""
     max_nodes: Count | None = None
     """Slots of a sequence; None: as many as an ego-graph can fill."""
     num_samples: Count = 4
@@ -47,6 +48,7 @@ class GophormerSettings(ANSGTSettings, ModelSettings):
     num_votes: Count = 5
     """Ego-graphs of a predicted node; their class probabilities are averaged ("SubGVote-5")."""
     consistency_weight: NonNegative = 0.5
+    """Of the term that makes the ego-graphs of one centre predict alike."""
     temperature: Positive = 0.5
     """Of the sharpening in the consistency regularisation."""
     captured: bool | None = None

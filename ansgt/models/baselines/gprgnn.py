@@ -30,7 +30,7 @@ class GPRGNN(NodeModel):
         hidden_channels: Count = 64
         """Width of the MLP's hidden layer."""
         num_steps: Size = 10
-        """K."""
+        """K, steps of propagation."""
         alpha: NonNegative = 0.1
         """Of the initial gamma; for "sgc" the step whose weight is 1."""
         init: Init = "ppr"
@@ -38,7 +38,7 @@ class GPRGNN(NodeModel):
         dropout: Rate = 0.5
         """Of the MLP's input and hidden features."""
         propagation_dropout: Rate = 0.5
-        """Of H."""
+        """Of H, the predictions that are propagated."""
 
     def __init__(
         self, in_channels: int, out_channels: int, settings: Settings = Settings(), *, num_kept: int = 0

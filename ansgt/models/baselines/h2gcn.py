@@ -25,7 +25,7 @@ class H2GCN(NodeModel):
         """Settings of H2GCN."""
 
         hidden_channels: Count = 64
-        """Width of r_0."""
+        """Width of r_0, the encoded features."""
         num_rounds: Annotated[int, Range(0, 16)] = 2
         """K; every round doubles the width."""
         activation: bool = False

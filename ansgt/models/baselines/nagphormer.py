@@ -29,7 +29,7 @@ class NAGphormer(NodeModel):
         hidden_channels: Count = 64
         """d, a multiple of `heads`."""
         num_hops: Count = 3
-        """K."""
+        """K, hops whose means are the tokens."""
         num_layers: Few = 1
         """Transformer layers."""
         heads: Count = 8
