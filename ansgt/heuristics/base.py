@@ -19,7 +19,7 @@ from ansgt.storage import DiskCache
 
 SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
-ROWS_VERSION = 1
+ROWS_VERSION = 2
 """Rows that were stored before this number changed are computed again: raise it with what any heuristic computes."""
 MAX_CANDIDATES = 256
 """What a heuristic may propose to a node of a larger graph, unless the settings say otherwise."""

@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from ansgt.graph import Graph
 from ansgt.heuristics.rows import TopRows, keep_largest
 
-_CHUNK = 256
+_CHUNK = 1024
 _NUM_HUBS = 256
 
 

@@ -10,11 +10,13 @@ from numba import njit, prange
 from ansgt.errors import InputError
 from ansgt.linalg import CSR, inverse_or_zero, narrow, row_top_k
 
-LARGE = 10_000_000
-"""Above this many entries a copy of them in double precision is not worth its memory."""
+LARGE = 1_000_000
+"""Above this many entries a copy of them in double precision is not worth its time and memory."""
 _JIT_PAYS = 2_000_000
 _JIT_PAYS_DENSE = 16_000_000
 """Smaller work is done without numba: compiling a kernel takes seconds on the first run of a machine."""
+_COARSE, _BINS, _FEW = 18, 1024, 32
+"""Bits of a float that a bin leaves out at first, bins, and how many values are rather sorted."""
 
 
 def normalized_rows(scores: sp.csr_array, nodes: np.ndarray, k: int | None = None) -> sp.csr_array:
@@ -47,6 +49,8 @@ def _without_self(scores: sp.csr_array, nodes: np.ndarray) -> sp.csr_array:
     indptr = np.zeros(len(nodes) + 1, dtype=np.int64)
     _count_kept(entries, nodes, indptr[1:])
     np.cumsum(indptr, out=indptr)
+    if is_large and indptr[-1] == scores.nnz:
+        return scores
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=entries.data.dtype)
     _take_kept(entries, nodes, indptr, indices, data)
     return sp.csr_array((data, indices, narrow(indptr)), shape=scores.shape)
@@ -107,34 +111,20 @@ class TopRows(NamedTuple):
 
     def to_csr(self, num_columns: int) -> sp.csr_array:
         """The rows [b, num_columns]."""
-        filled = np.arange(self.values.shape[1]) < self.lengths[:, None]
         indptr = np.concatenate([[0], np.cumsum(self.lengths)])
-        shape = (len(self.lengths), num_columns)
-        return sp.csr_array((self.values[filled], self.columns[filled], indptr), shape=shape)
+        data, indices = np.empty(indptr[-1], dtype=np.float32), np.empty(indptr[-1], dtype=np.int32)
+        _pack(self.values, self.columns, indptr, data, indices)
+        return sp.csr_array((data, indices, narrow(indptr)), shape=(len(self.lengths), num_columns))
 
 
-@njit(cache=True)
-def _sift_down(values: np.ndarray, columns: np.ndarray, size: int) -> None:
-    """Restores the heap whose root is the worst entry: smallest value, among equals the largest column."""
-    root = 0
-    while True:
-        child = 2 * root + 1
-        if child >= size:
-            return
-        right = child + 1
-        if right < size and (
-            values[right] < values[child]
-            or (values[right] == values[child] and columns[right] > columns[child])
-        ):
-            child = right
-        better = values[root] < values[child] or (
-            values[root] == values[child] and columns[root] > columns[child]
-        )
-        if better:
-            return
-        values[root], values[child] = values[child], values[root]
-        columns[root], columns[child] = columns[child], columns[root]
-        root = child
+@njit(cache=True, parallel=True)
+def _pack(
+    values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, data: np.ndarray, indices: np.ndarray
+) -> None:
+    for row in prange(len(values)):
+        first, last = indptr[row], indptr[row + 1]
+        data[first:last] = values[row, : last - first]
+        indices[first:last] = columns[row, : last - first]
 
 
 @njit(cache=True)
@@ -143,35 +133,86 @@ def keep_largest(
 ) -> int:
     """Writes the len(out_values) largest of (values, columns) to the outputs, columns ascending; returns how many.
 
-    Columns are distinct. Outputs are used as a heap while scanning.
+    Columns are distinct and not negative; among equal values the smaller column wins. Linear, whatever the order.
     """
-    k = len(out_values)
-    size = 0
-    for position in range(len(values)):
-        value, column = values[position], columns[position]
-        if size < k:
-            child = size
-            size += 1
-            while child > 0:
-                parent = (child - 1) // 2
-                if value < out_values[parent] or (
-                    value == out_values[parent] and column > out_columns[parent]
-                ):
-                    out_values[child] = out_values[parent]
-                    out_columns[child] = out_columns[parent]
-                    child = parent
-                else:
-                    break
-            out_values[child] = value
-            out_columns[child] = column
-        elif value > out_values[0] or (value == out_values[0] and column < out_columns[0]):
-            out_values[0] = value
-            out_columns[0] = column
-            _sift_down(out_values, out_columns, size)
-    order = np.argsort(out_columns[:size])
-    out_values[:size] = out_values[:size][order]
-    out_columns[:size] = out_columns[:size][order]
+    size = min(len(out_values), len(values))
+    if size == len(values):
+        out_values[:size], out_columns[:size] = values, columns
+    else:
+        _take_largest(values, columns, out_values, out_columns)
+    for at in range(1, size):
+        if out_columns[at] < out_columns[at - 1]:
+            _sort_by_column(out_values[:size], out_columns[:size])
+            break
     return size
+
+
+@njit(cache=True)
+def _take_largest(
+    values: np.ndarray, columns: np.ndarray, out_values: np.ndarray, out_columns: np.ndarray
+) -> None:
+    """Fills the outputs, in any order: whole bins of large values, then the best of the bin that is needed in part.
+
+    The bits of a float, as an integer, rise with it; bins are 1/32 of an octave wide, and thinner in a bin of many.
+    """
+    filled, shift = 0, _COARSE
+    while True:
+        wanted = len(out_values) - filled
+        if len(values) <= max(_FEW, wanted) or shift < 0:
+            best = _best(values, columns, wanted)
+            out_values[filled:], out_columns[filled:] = values[best], columns[best]
+            return
+        place = values.astype(np.float32).view(np.int32)  # rounding keeps the order, but for ties
+        for at in range(len(place)):
+            place[at] = (place[at] ^ ((place[at] >> 31) & 0x7FFFFFFF)) >> shift
+        top = place.max()
+        count = np.zeros(_BINS, dtype=np.int64)
+        for at in range(len(place)):
+            place[at] = min(np.int64(top) - place[at], _BINS - 1)
+            count[place[at]] += 1
+        edge = 0
+        while count[edge] < wanted:
+            wanted -= count[edge]
+            edge += 1
+        rest, left = np.empty(count[edge], dtype=np.int64), 0
+        for at in range(len(place)):
+            if place[at] < edge:
+                out_values[filled], out_columns[filled] = values[at], columns[at]
+                filled += 1
+            elif place[at] == edge:
+                rest[left] = at
+                left += 1
+        if left == len(values):
+            shift -= _COARSE // 2
+        values, columns = values[rest], columns[rest]
+
+
+@njit(cache=True)
+def _best(values: np.ndarray, columns: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the `count` largest values, by sorting."""
+    by_column = np.argsort(columns, kind="mergesort")
+    return by_column[np.argsort(-values[by_column], kind="mergesort")[:count]]
+
+
+@njit(cache=True)
+def _sort_by_column(values: np.ndarray, columns: np.ndarray) -> None:
+    """Sorts both by column, by counting its bytes from the lowest to the highest."""
+    highest = columns.max()
+    next_values, next_columns = np.empty_like(values), np.empty_like(columns)
+    place = np.empty(257, dtype=np.int64)
+    shift = 0
+    while highest >> shift > 0:
+        place[:] = 0
+        for column in columns:
+            place[((column >> shift) & 255) + 1] += 1
+        for byte in range(256):
+            place[byte + 1] += place[byte]
+        for at in range(len(columns)):
+            byte = (columns[at] >> shift) & 255
+            next_values[place[byte]], next_columns[place[byte]] = values[at], columns[at]
+            place[byte] += 1
+        values[:], columns[:] = next_values, next_columns
+        shift += 8
 
 
 @njit(cache=True, parallel=True)
@@ -192,6 +233,9 @@ def _dense_kernel(
 
 def csr_top_k(matrix: sp.csr_array, k: int) -> sp.csr_array:
     """The k largest entries of every row, columns ascending (`linalg.row_top_k` in parallel for large matrices)."""
+    if np.diff(matrix.indptr).max(initial=0) <= k:
+        matrix.sort_indices()
+        return matrix
     if matrix.nnz < _JIT_PAYS:
         return row_top_k(matrix, k)
     indptr = np.concatenate([[0], np.cumsum(np.minimum(np.diff(matrix.indptr), k))])

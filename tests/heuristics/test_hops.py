@@ -5,10 +5,11 @@ import pytest
 from cases import dense_rows
 
 from ansgt.datasets import load_graph
+from ansgt.graph import Graph
 from ansgt.heuristics import HEURISTICS, KNN, OneHop, TwoHop, resolve
 from ansgt.heuristics.hops import square_top_k
 from ansgt.linalg import gcn_norm
-from ansgt.testing import path_graph, random_graph
+from ansgt.testing import path_graph, random_graph, star_graph
 
 
 def test_one_hop_on_a_path() -> None:
@@ -55,3 +56,37 @@ def test_two_hop_uses_it_on_large_graphs(monkeypatch: pytest.MonkeyPatch) -> Non
     large = TwoHop(max_candidates=7).fit(graph).rows(np.arange(300))
     sums = [np.sort(r.toarray(), axis=1) for r in (small, large)]  # ties may fall differently
     np.testing.assert_allclose(*sums, atol=1e-6)
+
+
+def test_breadth_leaves_out_the_largest_neighbours_of_a_hub() -> None:
+    edges = [(0, leaf) for leaf in range(1, 6)] + [(5, 6), (5, 7), (4, 6)]  # node 0 has five neighbours
+    graph = Graph.from_arrays(np.ones((8, 1)), np.array(edges).T)
+    matrix = gcn_norm(graph)
+    kept = matrix.toarray()
+    kept[0, [0, 4, 5]] = (
+        0  # of the six entries of row 0 the three smallest: itself, and two nodes of higher degree
+    )
+    kept[5, 0] = 0
+    expected = matrix.toarray() @ kept
+    np.fill_diagonal(expected, 0)
+    found = square_top_k(matrix, np.arange(8), 8, breadth=3).toarray()
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_rows_of_a_star() -> None:
+    graph = star_graph(20_001)
+    rows = TwoHop(max_candidates=8).fit(graph).rows(np.array([0, 1, 15_000]))
+    assert np.diff(rows.indptr).tolist() == [8, 8, 8]
+    assert rows[[1]].indices.tolist() == [0, 2, 3, 4, 5, 6, 7, 8]  # ties go to the smaller node
+    hub = 20_002  # its degree with the self-loop; Ã[hub, hub] = 1 / hub is not among the entries that count
+    exact = np.array([1 / np.sqrt(2 * hub) * (1 / 2 + 1 / hub), *[1 / (2 * hub)] * 7])
+    np.testing.assert_allclose(rows[[1]].data, exact / exact.sum(), rtol=1e-4)
+
+
+def test_a_dense_graph_gives_the_same_by_a_dense_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_graph(num_nodes=40)
+    sparse = TwoHop().fit(graph).rows(np.arange(40)).toarray()
+    monkeypatch.setattr("ansgt.heuristics.hops._DENSE", 0)
+    dense = TwoHop().fit(graph)
+    assert dense._fills_up
+    np.testing.assert_allclose(dense.rows(np.arange(40)).toarray(), sparse, atol=1e-7)

@@ -22,6 +22,25 @@ def test_keep_largest(values: list[int], k: int, seed: int) -> None:
     np.testing.assert_array_equal(out_values[:size], scores[best][np.argsort(columns[best])])
 
 
+@pytest.mark.parametrize("kind", ["wide", "narrow", "ties", "negative"])
+def test_keep_largest_of_many(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    count = 5000
+    scores = {
+        "wide": np.exp(20 * rng.normal(size=count)),
+        "narrow": 1 + 1e-6 * rng.random(count),
+        "ties": rng.integers(0, 3, count) / 7,
+        "negative": rng.normal(size=count),
+    }[kind].astype(np.float32)
+    columns = rng.permutation(1_000_000)[:count].astype(np.int32)
+    for k in (1, 100, 4999):
+        out_values, out_columns = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.int32)
+        assert keep_largest(scores, columns, out_values, out_columns) == k
+        best = np.lexsort((columns, -scores))[:k]
+        np.testing.assert_array_equal(out_columns, np.sort(columns[best]))
+        np.testing.assert_array_equal(out_values, scores[best][np.argsort(columns[best])])
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_dense(compiled: bool) -> None:
     scores = np.array([[1, 3, 3, 2], [0, 0, 0, 0]], dtype=np.float32)
