@@ -1,5 +1,6 @@
 """`NodeClassifier`: fit, predict, explain, save, load; on any PyG `Data`, in the manner of scikit-learn."""
 
+import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -37,11 +38,14 @@ class NodeClassifier(NodeEstimator):
     most are listed; any other (`restart_prob=0.2`) is taken as well.
 
     Args:
-        model: "ansgt", the name of a baseline, or a `NodeModel` class of one's own.
+        model: "ansgt", the name of a baseline, a `NodeModel` class of one's own, or "auto": experts of several families.
         seed: of initialisation, draws, and of the validation nodes held out when the data has none.
         device: "auto", "cpu", "cuda", "cuda:<number>".
         val_fraction: share of the training nodes held out when the data has no `val_mask`.
         cache_dir: where heuristics and spectra are kept between fits; None: the user's cache.
+        effort: "quick" (one small model), "default" (the preset that facts of the graph choose) or "best" (several presets
+            and samplings as experts, weighted on validation); None: the settings that ship, and those given here.
+        time_limit: seconds that `fit` may take; they are used for experts, as with "best".
         epochs, patience: training epochs, and after how many without progress training ends (None: never).
         select: validation score that picks the epoch.
         num_models: models trained from different seeds, which predict together.
@@ -90,6 +94,7 @@ class NodeClassifier(NodeEstimator):
         alone. Random numbers come from torch's global generators, which every turn seeds and gives back as they were: no
         other thread should draw from them meanwhile. Neither gradient mode nor default dtype of the caller matters.
         """
+        started = time.perf_counter()
         from ansgt.datasets import LabelledNodes, as_graph
         from ansgt.datasets.masks import given_split
         from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
@@ -107,7 +112,9 @@ class NodeClassifier(NodeEstimator):
         dataset = Dataset("graph", GRAPH, graph, "given", {"given": [given]})
         folder = PrivateFolder()
         cache = DiskCache(self.cache_dir or default_cache_dir())
-        environment = Environment(cache) if on_epoch is None else Environment(cache, on_epoch)
+        environment = Environment(cache, started=started)
+        if on_epoch is not None:
+            environment = replace(environment, on_epoch=on_epoch)
         run(config, dataset, folder.path, environment=environment)
         finished = FinishedRun.of(config, dataset, folder.path, cache)
         finished.folder.write_graph(graph, given)
@@ -214,6 +221,16 @@ class NodeClassifier(NodeEstimator):
         """
         run = FinishedRun.open(path, device=device, cache_dir=cache_dir, **own)
         config = run.config
+        if config.trains_experts:
+            own = {"effort": config.effort, "time_limit": config.time_limit, **config.given}
+            clf = cls(
+                config.model_class or config.model_name,
+                seed=config.seed,
+                device=device,
+                cache_dir=cache_dir,
+                **own,
+            )
+            return clf._take(run)
         sections = {part: asdict(getattr(config, part)) for part in ("optim", "train", "data")}
         sections["model"] = config.settings
         model = config.model_class or config.model_name
@@ -225,6 +242,14 @@ class NodeClassifier(NodeEstimator):
         }
         clf = cls(model, seed=config.seed, device=device, cache_dir=cache_dir, **settings)
         return clf._take(run)
+
+    @property
+    def experts_(self) -> list[dict[str, Any]]:
+        """What was trained with `effort`, `time_limit` or `model="auto"`: name, weight, and scores of each by itself."""
+        run = self._fitted()
+        from ansgt.runs.record import models_of
+
+        return models_of(run.folder.split(0).result()) if run.config.trains_experts else []
 
     @property
     def trained_(self) -> TrainedModel:

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -27,6 +27,7 @@ from ansgt.settings import (
     Count,
     DataSettings,
     OptimSettings,
+    Positive,
     Seed,
     TrainSettings,
     brief,
@@ -54,6 +55,11 @@ Sections = dict[str, dict[str, Any]]
 Overrides = Mapping[str, Any] | Sequence[str]
 """Settings by `key` or `section.key`, or the same as texts `key=value`."""
 
+AUTO = "auto"
+"""In place of a model's name: experts of several families."""
+Effort = Literal["quick", "default", "best"]
+"""How much is trained where presets give the settings: one small model, one preset of a family, or several experts."""
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -72,10 +78,22 @@ class RunConfig:
     data: DataSettings = field(default_factory=DataSettings)
     model_class: type | None = None
     """A model of the user's own; `config.json` has its name alone."""
+    effort: Effort | None = None
+    """None: the settings above are trained. Else, with `time_limit`, and where the model is "auto", experts are: their
+    settings come from presets, which every split chooses for itself, and the sections above say nothing."""
+    time_limit: Positive | None = None
+    """Seconds that the whole run may take."""
+    given: dict[str, Any] = field(default_factory=dict)
+    """Settings that every expert has in place of its preset's."""
+
+    @property
+    def trains_experts(self) -> bool:
+        return self.model_name == AUTO or self.effort is not None or self.time_limit is not None
 
     def as_dict(self) -> dict[str, Any]:
-        """The content of `config.json`."""
-        return {name: _stored(value) for name, value in values_of(self).items() if name != "model_class"}
+        """The content of `config.json`; what concerns experts is there where there are some."""
+        absent = {"model_class", *(() if self.trains_experts else ("effort", "time_limit", "given"))}
+        return {name: _stored(value) for name, value in values_of(self).items() if name not in absent}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "RunConfig":
@@ -150,7 +168,7 @@ def _renamed(section: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def shipped_file(model_name: str) -> Path:
     """The settings file that ships for a model: its own, or that of all baselines."""
-    folder = next((folder for folder in CONFIG_FOLDERS if folder.is_dir()), CONFIG_FOLDERS[0])
+    folder = _shipped_folder()
     for path in (folder / f"{model_name}.yaml", folder / "baselines.yaml"):
         if path.exists():
             return path
@@ -160,6 +178,18 @@ def shipped_file(model_name: str) -> Path:
     )
 
 
+def shipped_presets() -> Mapping[str, Any]:
+    """The content of the presets file that ships."""
+    path = _shipped_folder() / "presets.yaml"
+    if not path.exists():
+        raise InputError(f"The shipped presets {path} are missing: install ansgt again.")
+    return read_yaml(path)
+
+
+def _shipped_folder() -> Path:
+    return next((folder for folder in CONFIG_FOLDERS if folder.is_dir()), CONFIG_FOLDERS[0])
+
+
 def read_settings(path: Path | str, dataset: str, split: str = "", model_name: str = "") -> Sections:
     """The sections of a settings file for one data set: `name@split` over `name` over `default`.
 
@@ -167,7 +197,7 @@ def read_settings(path: Path | str, dataset: str, split: str = "", model_name: s
 
     Two kinds of split are two tasks: class-balanced training nodes and a uniform sample want different settings.
     """
-    content = _read_yaml(Path(path))
+    content = read_yaml(Path(path))
     content = _mapping(path, content.get(model_name, content))
     names = ("default", dataset, f"{dataset}@{split}")
     if not set(content) & {*SECTIONS, *names}:
@@ -189,7 +219,8 @@ def _check_heads(path: Path | str, content: Mapping[str, Any]) -> None:
             raise unknown_name(f"section in {path}", brief(head), (*SECTIONS, "default"))
 
 
-def _read_yaml(path: Path) -> Mapping[str, Any]:
+def read_yaml(path: Path) -> Mapping[str, Any]:
+    """The mapping in a settings file."""
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for
             raise InputError(f"The settings file {path} is not a file.")
@@ -276,9 +307,8 @@ def by_section(overrides: Overrides, kinds: Mapping[str, type]) -> Sections:
         overrides: from Python or the command line.
         kinds: section -> dataclass of its settings.
     """
-    pairs = overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
     found: Sections = {}
-    for name, value in pairs:
+    for name, value in pairs_of(overrides):
         section, key = _place(str(name), kinds)
         if isinstance(overrides, Mapping) and key in found.get(section, {}):
             raise InputError(
@@ -286,6 +316,11 @@ def by_section(overrides: Overrides, kinds: Mapping[str, type]) -> Sections:
             )
         found.setdefault(section, {})[key] = value
     return found
+
+
+def pairs_of(overrides: Overrides) -> Iterable[tuple[str, Any]]:
+    """Name and value of every override."""
+    return overrides.items() if isinstance(overrides, Mapping) else map(parse_override, overrides)
 
 
 def setting_names(sections: Mapping[str, Iterable[str]]) -> dict[str, str]:

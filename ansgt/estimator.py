@@ -15,7 +15,7 @@ from ansgt.settings import brief, hints, shown
 Default = Literal["default"]
 """In place of a setting's value: what ships for the model and its data."""
 DEFAULT: Default = "default"
-OWN = ("model", "seed", "device", "val_fraction", "cache_dir")
+OWN = ("model", "seed", "device", "val_fraction", "cache_dir", "effort", "time_limit")
 """Parameters that are no settings of a model."""
 
 
@@ -35,6 +35,8 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     device: str
     val_fraction: float
     cache_dir: Path | str | None
+    effort: str | None
+    time_limit: float | None
 
     def __init__(
         self,
@@ -45,6 +47,8 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         val_fraction: float = 0.2,
         cache_dir: Path | str | None = None,
+        effort: str | None = None,
+        time_limit: float | None = None,
         lr: float | Default = DEFAULT,
         weight_decay: float | Default = DEFAULT,
         patience: int | Default | None = DEFAULT,
@@ -90,11 +94,11 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = {*OWN, *self.get_params()}
         strange = [name for name in params if name not in known]
         if strange:
-            from ansgt.runs.prepare import section_kinds
+            from ansgt.runs.prepare import kinds_of
 
-            kinds = section_kinds(params.get("model", self.model))
-            names = setting_names({section: hints(kind) for section, kind in kinds.items()})
-            known |= {*names, *names.values()}
+            for kinds in kinds_of(params.get("model", self.model)):
+                names = setting_names({section: hints(kind) for section, kind in kinds.items()})
+                known |= {*names, *names.values()}
             for name in strange:
                 if name not in known:
                     raise unknown_name("setting", brief(name), known)
@@ -123,5 +127,6 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from ansgt.runs.prepare import Request, build_config  # knows every model
 
         device = resolve_device(self.device)
-        request = Request(dataset, self.model, "given", seed=self.seed, device=device)
+        chosen: dict[str, Any] = {"effort": self.effort, "time_limit": self.time_limit}
+        request = Request(dataset, self.model, "given", seed=self.seed, device=device, **chosen)
         return build_config(request, overrides=self.given_settings())

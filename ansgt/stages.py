@@ -8,6 +8,7 @@ A stage reports to whoever listens in this context; where nobody does it costs n
     log.rows()  # [{"name": "mixture", "seconds": ..., "peak_bytes": ...}]
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -38,7 +39,8 @@ class Stage:
     is_note: bool = False
 
     def advance(self, units: int = 1) -> None:
-        """Says that so many units more are done."""
+        """Says that so many units more are done; raises `TimeIsUp` where the block `until` a moment lasts longer."""
+        _check_time()
         self.done += units
         if self.log is not None:
             self.log.told(self)
@@ -73,6 +75,26 @@ class Log:
 
 
 _log: ContextVar[Log | None] = ContextVar("log", default=None)
+_last: ContextVar[float] = ContextVar("last", default=math.inf)
+
+
+class TimeIsUp(Exception):
+    """The moment has passed by which a block of work had to end."""
+
+
+@contextmanager
+def until(moment: float) -> Iterator[None]:
+    """A block that ends with `TimeIsUp` at the first unit of a stage that is done after `moment` (`time.perf_counter`)."""
+    token = _last.set(moment)
+    try:
+        yield
+    finally:
+        _last.reset(token)
+
+
+def _check_time() -> None:
+    if time.perf_counter() > _last.get():
+        raise TimeIsUp
 
 
 @contextmanager
@@ -92,6 +114,7 @@ def stage(name: str, total: int | None = None) -> Iterator[Stage]:
     Its peak is that of the whole process where that rose within the block, else the larger of what was held at its
     begin and its end: the kernel's own mark is left alone, since others read it, too.
     """
+    _check_time()
     log = _log.get()
     one = Stage(name, total, log)
     if log is None:

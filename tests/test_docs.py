@@ -20,8 +20,7 @@ import torch
 import typer
 
 from ansgt.cli import VERBS, build_app
-from ansgt.config import GENERAL, by_section, parse_override
-from ansgt.runs.prepare import settings_class
+from ansgt.runs.prepare import Request, build_config
 
 BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>.*?) -->\s*)?```python\n(?P<code>.*?)```", re.DOTALL)
 
@@ -99,7 +98,7 @@ def test_overrides_of_a_page_are_settings(page: Path) -> None:
         if verb == "train":
             model = words[words.index("--model") + 1] if "--model" in words else "ansgt"
             given = [after for word, after in pairwise(words) if word == "-o"]
-            by_section(dict(map(parse_override, given)), {"model": settings_class(model), **GENERAL})
+            build_config(Request("nobody", model, "given"), overrides=given)
 
 
 def test_commands_are_found() -> None:

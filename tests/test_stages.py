@@ -1,8 +1,11 @@
 """Stages: rows add up, peaks are those of the process, and nobody has to listen."""
 
-import numpy as np
+import time
 
-from ansgt.stages import Log, Stage, counted, listening, note, stage
+import numpy as np
+import pytest
+
+from ansgt.stages import Log, Stage, TimeIsUp, counted, listening, note, stage, until
 
 
 def test_rows_add_up_and_keep_their_order() -> None:
@@ -42,3 +45,14 @@ def test_without_a_listener_nothing_happens() -> None:
     with stage("alone", 3) as at:
         at.advance()
     note("unheard")
+
+
+def test_a_block_ends_at_the_first_unit_after_its_last_moment() -> None:
+    done = []
+    with pytest.raises(TimeIsUp), until(time.perf_counter() + 0.05):
+        for unit in counted("work", range(10**9), 10**9):
+            done.append(unit)
+            time.sleep(0.01)
+    assert 0 < len(done) < 1000
+    with stage("later"):
+        pass

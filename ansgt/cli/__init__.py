@@ -5,6 +5,7 @@ import importlib
 import io
 import os
 import sys
+import time
 from typing import Any
 
 import typer
@@ -14,6 +15,8 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST = {M_MMAP_THRESHOLD: 2**25, M_TRIM_THRESHOLD: 2**31 - 1}
 """The most that glibc accepts."""
 
+began: float | None = None
+"""When the program was started: a time limit counts from here."""
 VERBS = {
     "datasets": "list the known data sets",
     "settings": "every setting of a model, with what it takes, its default and what it does",
@@ -120,6 +123,8 @@ def keep_freed_memory() -> bool:
 
 
 def main() -> None:
+    global began
+    began = time.perf_counter()
     wait_quietly()
     print_anything()
     keep_freed_memory()

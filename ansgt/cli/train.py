@@ -4,6 +4,7 @@ import contextlib
 import shlex
 import time
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,7 +40,15 @@ def register(app: typer.Typer) -> None:
 
 def train(
     dataset: DatasetArgument,
-    model: Annotated[str, typer.Option(help="ansgt or a baseline: mlp, gcn, gat, ...")] = "ansgt",
+    model: Annotated[str, typer.Option(help="ansgt, a baseline (mlp, gcn, gat, ...), or auto.")] = "ansgt",
+    effort: Annotated[
+        str | None,
+        typer.Option(metavar="quick|default|best", help="Settings from presets: one small model to experts."),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Train experts for so long; holds within 10 %."),
+    ] = None,
     root: RootOption = "data",  # type: ignore[assignment]
     split: Annotated[
         str | None,
@@ -93,6 +102,7 @@ def train(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Train a model over one or more splits; validation alone selects the epoch."""
+    from ansgt import cli
     from ansgt.cli.interrupt import Interrupts
     from ansgt.cli.progress import StageLines, training_bar
     from ansgt.datasets.files import graph_name
@@ -117,6 +127,7 @@ def train(
         check_target(predictions, "--predictions")
     source = Source(root, cache_dir, allow_changed_data, download)
     options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}
+    options |= {"effort": effort, "time_limit": time_limit}
     names = list(dict.fromkeys([*(log_to or ()), *(["tensorboard"] if tensorboard else [])]))
     single, several = swept(override or ())
     if several or seeds is not None:
@@ -151,7 +162,7 @@ def train(
             interrupts.on_epoch(progress)
 
         cache, log = DiskCache(cache_dir or default_cache_dir()), Log(StageLines(data.graph.num_nodes))
-        environment = Environment(cache, on_epoch, log=log)
+        environment = Environment(cache, on_epoch, log=log, started=cli.began)
         try:
             result = run(settings, data, target, resume=resume, overwrite=overwrite, environment=environment)
         except KeyboardInterrupt:
@@ -200,13 +211,34 @@ def render(result: dict[str, Any]) -> None:
     if test["mean"] is not None and len(test["per_split"]) > 1:
         say("per split: " + " ".join(f"{100 * v:.2f}" for v in test["per_split"]))
     say(f"test accuracy {percent(test)}   validation {percent(val)}", style="bold")
-    if result["num_models"] > 1:
+    if "experts" in result:
+        _render_experts(result)
+    elif result["num_models"] > 1:
         say(f"(mean of {result['num_models']} models per split; -o num_models=1 trains one)")
     if result["majority_share"] == result["majority_share"]:  # NaN where there is no test part
         say(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
     say(f"{result['seconds']:.1f} s, record in {result['run_dir']}")
     if result["predictions"]:
         say(f"class probabilities of every node in {result['predictions']}")
+
+
+def _render_experts(result: dict[str, Any]) -> None:
+    """What was trained, with its weight; over several splits the mean of each that all of them have."""
+    table = Table(*("expert", "weight", "validation", "test", "seconds"), title="experts, accuracy in %")
+    splits = [{one["name"]: one for one in experts} for experts in result["experts"]]
+    names = [name for name in splits[0] if all(name in split for split in splits)]
+    for name in sorted(names, key=lambda name: -fmean(split[name]["weight"] for split in splits)):
+        own = [split[name] for split in splits]
+        scores = [[one[part] for one in own] for part in ("val_accuracy", "test_accuracy")]
+        means = [_short(None if None in each else fmean(each)) for each in scores]
+        row = [name, f"{fmean(one['weight'] for one in own):.3f}", *means]
+        table.add_row(*map(plain, [*row, f"{sum(one['seconds'] for one in own):.1f}"]))
+    say(table)
+    found = result["aggregation"][0]
+    if found["bound"] is None:
+        say(f"(a plain mean: {found['num_val']} validation nodes are too few to weigh so many experts)")
+    else:
+        say(f"(weighing them costs at most {found['bound']:.4f} in expected log loss: {found['rule']})")
 
 
 def _render_sweep(result: dict[str, Any]) -> None:

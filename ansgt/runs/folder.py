@@ -16,6 +16,7 @@
         metrics.jsonl          one row per epoch (and model)
         history.jsonl          the bandit's weights and rewards, where there are any
         predictions.npz        class probabilities of every node
+        models.npz             those of validation and test nodes by each of several models (float16)
         result.json            accuracies; written last
         model-0/ ...           the same of every model of an ensemble, until the last is done
       predictions.csv, report.html, weights.png, program.pt2, program.onnx, tensorboard/, wandb/    what verbs made of it
@@ -72,6 +73,7 @@ OF_SPLIT = (
     "metrics.jsonl",
     "history.jsonl",
     "predictions.npz",
+    "models.npz",
     "result.json",
 )
 """What a run writes into the folder of a split or model."""
@@ -106,6 +108,14 @@ class SplitFolder:
     @property
     def has_checkpoint(self) -> bool:
         return self._checkpoint.exists()
+
+    def seconds_spent(self) -> float:
+        """What training has taken so far, in this process or earlier ones."""
+        if self.is_finished:
+            return float(self.result()["seconds"])
+        models = [SplitFolder(folder) for folder in folders_of(self.path, FOLDER_OF_MODEL)]
+        own = float(self.checkpoint()["seconds"]) if self.has_checkpoint else 0.0
+        return own + sum(model.seconds_spent() for model in models)
 
     def model(self, number: int) -> "SplitFolder":
         """The folder of one model of an ensemble, while it is trained."""
@@ -188,6 +198,14 @@ class SplitFolder:
 
     def write_predictions(self, probabilities: np.ndarray, label: np.ndarray) -> None:
         write_npz(self.path / "predictions.npz", probabilities=probabilities, label=label)
+
+    def alone(self) -> dict[str, np.ndarray] | None:
+        """`nodes` [s] and what each of several models says of them, `probabilities` [K, s, C]; None for one model."""
+        path = self._verified("models.npz")
+        return _read_arrays(path, ("nodes", "probabilities")) if path.exists() else None
+
+    def write_alone(self, nodes: np.ndarray, probabilities: np.ndarray) -> None:
+        write_npz(self.path / "models.npz", nodes=nodes, probabilities=probabilities)
 
     def check_split(self, split: Split) -> None:
         """Raises `InputError` where the nodes that were trained on are not those of `split`."""

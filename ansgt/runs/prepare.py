@@ -1,17 +1,21 @@
 """From what is asked for to a data set and a `RunConfig` with every setting: where models, files and overrides meet."""
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ansgt.config import (
+    AUTO,
     GENERAL,
+    Effort,
     Overrides,
     RunConfig,
     Sections,
     by_section,
     merge,
+    pairs_of,
     read_settings,
     shipped_file,
 )
@@ -20,7 +24,8 @@ from ansgt.datasets.load import Source
 from ansgt.device import resolve_device
 from ansgt.errors import InputError
 from ansgt.models import MODELS, model_name, resolve_model
-from ansgt.settings import Count, ModelSettings, Seed, fitted, values_of
+from ansgt.runs.presets import Presets
+from ansgt.settings import Count, ModelSettings, Positive, Seed, fitted, hints, values_of
 from ansgt.storage import DiskCache, default_cache_dir
 
 SETTINGS: dict[str, str] = {"ansgt": "ansgt.prediction.ansgt:AdaptiveSettings"}
@@ -38,6 +43,7 @@ class Request:
         num_splits: how many splits of that kind.
         seed: of the splits, the initialisation and every draw.
         device: cpu, cuda or cuda:<number>.
+        effort, time_limit: as in `RunConfig`; with one of them, or where the model is "auto", experts are trained.
     """
 
     dataset: str
@@ -46,6 +52,12 @@ class Request:
     num_splits: Count = 1
     seed: Seed = 0
     device: str = "cpu"
+    effort: Effort | None = None
+    time_limit: Positive | None = None
+
+    @property
+    def trains_experts(self) -> bool:
+        return self.model == AUTO or self.effort is not None or self.time_limit is not None
 
 
 def prepare_run(
@@ -65,7 +77,8 @@ def prepare_run(
         source: where raw files are.
         config: a settings file in place of the shipped one.
         overrides: single settings.
-        request: `split` (by default the data set's own), `num_splits`, `seed` and `device`, as for `Request`.
+        request: `split` (by default the data set's own), `num_splits`, `seed`, `device`, `effort` and `time_limit`, as for
+            `Request`.
     """
     data = dataset if isinstance(dataset, Dataset) else source.load(dataset)
     if data.graph.num_classes < 2:
@@ -102,6 +115,8 @@ def build_config(request: Request, config: Path | str | None = None, overrides: 
     0.5
     """
     asked = fitted(Request, values_of(request))
+    if asked.trains_experts:
+        return _config_of_experts(asked, config, overrides)
     kinds = section_kinds(asked.model)
     preferred = settings_class(asked.model).sections
     given = by_section(overrides, kinds)
@@ -119,6 +134,58 @@ def build_config(request: Request, config: Path | str | None = None, overrides: 
         data=sections["data"],
         model_class=asked.model if isinstance(asked.model, type) else None,
     )
+
+
+def _config_of_experts(request: Request, config: Path | str | None, overrides: Overrides) -> RunConfig:
+    """No settings but those that were given; every one of them must be one of a family that is trained."""
+    if config is not None:
+        raise InputError(
+            "A settings file says what is trained; effort, time_limit and model=auto use presets."
+        )
+    given = dict(pairs_of(overrides))
+    kinds = kinds_of(request.model)
+    for name, value in given.items():
+        known = [one for one in kinds if is_setting(name, one)] or kinds[:1]
+        for one in known:
+            merge(one, [("", by_section({name: value}, one))])
+    if {"num_models", "train.num_models"} & given.keys():
+        raise InputError(
+            "Setting train.num_models is for one model; effort, time_limit and model=auto train several."
+        )
+    return RunConfig(
+        dataset=request.dataset,
+        model_name=request.model if request.model == AUTO else model_name(request.model),
+        split=request.split,
+        num_splits=request.num_splits,
+        seed=request.seed,
+        device=request.device,
+        model_class=request.model if isinstance(request.model, type) else None,
+        effort=request.effort,
+        time_limit=request.time_limit,
+        given=given,
+    )
+
+
+def kinds_of(model: str | type) -> list[dict[str, type]]:
+    """`section_kinds` of every family that a model's name stands for."""
+    return [section_kinds(family.model) for family in Presets.shipped().chosen(model)]
+
+
+def is_setting(name: str, kinds: Mapping[str, type]) -> bool:
+    """Whether `key` or `section.key` is a setting of these sections."""
+    section, dot, key = name.partition(".")
+    if dot:
+        return section in kinds and key in hints(kinds[section])
+    return any(name in hints(kind) for kind in kinds.values())
+
+
+def changed(config: RunConfig, *layers: Overrides) -> RunConfig:
+    """The same with some settings changed, later layers over earlier ones; names, types and ranges are checked."""
+    kinds = section_kinds(config.model_class or config.model_name)
+    own = {"model": config.settings, **{name: values_of(getattr(config, name)) for name in GENERAL}}
+    sections = merge(kinds, [("", own), *(("", by_section(layer, kinds)) for layer in layers)])
+    settings = values_of(sections["model"])
+    return replace(config, settings=settings, **{name: sections[name] for name in GENERAL})
 
 
 def _from_file(request: Request, config: Path | str | None) -> tuple[str, Sections]:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
 from ansgt.device import card
 from ansgt.graph import Graph, Split
@@ -36,6 +37,25 @@ def score(probabilities: Tensor, labels: Tensor) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
+class Alone:
+    """What each of K models of a split says of the scored nodes, so that other ways to mix them need no training.
+
+    Args:
+        nodes: indices of the validation nodes, then of the test nodes [s].
+        probabilities: of the classes [K, s, C], float16.
+    """
+
+    nodes: np.ndarray
+    probabilities: np.ndarray
+
+    @classmethod
+    def of(cls, split: Split, predicted: Sequence[np.ndarray]) -> "Alone":
+        """Of every model's probabilities of all nodes [n, C]."""
+        nodes = torch.cat([split.val, split.test]).numpy()
+        return cls(nodes, np.stack([each[nodes] for each in predicted]).astype(np.float16))
+
+
+@dataclass(frozen=True, eq=False)
 class Record:
     """What training left of a split.
 
@@ -45,6 +65,7 @@ class Record:
         facts: further fields of the result: epochs, validation scores, seconds, ...
         metrics: one row per epoch (and model).
         history: one row per update of the bandit.
+        alone: what each of several models says by itself; None for one model.
     """
 
     probabilities: Tensor
@@ -52,6 +73,7 @@ class Record:
     facts: dict[str, Any]
     metrics: Rows
     history: Rows
+    alone: Alone | None = None
 
     def write(self, graph: Graph, split: Split, folder: SplitFolder) -> None:
         """Scores the test part, once, and writes all files; the result last."""
@@ -61,6 +83,8 @@ class Record:
         folder.write_weights(self.weights)
         folder.write_split(split)
         folder.write_predictions(self.probabilities.numpy(), graph.y.numpy())
+        if self.alone is not None:
+            folder.write_alone(self.alone.nodes, self.alone.probabilities)
         folder.write_result(
             {
                 "split": split.name,
@@ -91,18 +115,19 @@ def joined_record(graph: Graph, split: Split, folders: Sequence[SplitFolder]) ->
         "models": [{key: r[key] for key in OWN} for r in results],
         "seconds": sum(r["seconds"] for r in results),
         **{name: results[0][name] for name in SHARED if name in results[0]},
-        **_joint_standing(results),
+        **joint_standing(results),
     }
     return Record(
         probabilities,
         joined([folder.weights() for folder in folders]),
         facts,
-        metrics=_numbered([folder.metrics() for folder in folders]),
-        history=_numbered([folder.history() for folder in folders]),
+        metrics=numbered([folder.metrics() for folder in folders]),
+        history=numbered([folder.history() for folder in folders]),
+        alone=Alone.of(split, [each.numpy() for each in predicted]),
     )
 
 
-def _joint_standing(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def joint_standing(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What is true of the bandits of all models."""
     each = [result["bandit"] for result in results if "bandit" in result]
     if not each:
@@ -118,7 +143,7 @@ def bandit_summary(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"bandit": {**counts, "of": len(each)}} if each else {}
 
 
-def _numbered(parts: Sequence[Rows]) -> Rows:
+def numbered(parts: Sequence[Rows]) -> Rows:
     """The rows of R models, each with its model's number."""
     return [{**row, "model": number} for number, rows in enumerate(parts) for row in rows]
 
@@ -149,6 +174,7 @@ def run_info(dataset: Dataset) -> dict[str, Any]:
 def summarize_run(folder: RunFolder, seconds: float) -> dict[str, Any]:
     """The JSON object of `ansgt train`, computed from the record."""
     config, results = folder.config(), folder.results()
+    num_models = max([config.train.num_models, *(len(models_of(result)) for result in results)])
     return {
         "dataset": config.dataset,
         "variant": folder.info()["variant"],
@@ -156,8 +182,8 @@ def summarize_run(folder: RunFolder, seconds: float) -> dict[str, Any]:
         "split": config.split,
         "num_splits": config.num_splits,
         "seed": config.seed,
-        "num_models": config.train.num_models,
-        "restarts": config.train.num_models,  # its name in version 0.1
+        "num_models": num_models,
+        "restarts": num_models,  # its name in version 0.1
         "test_accuracy": summarize([r["test_accuracy"] for r in results]),
         "val_accuracy": summarize([r["val_accuracy"] for r in results]),
         "majority_share": float(np.mean([r["majority_share"] for r in results])),
@@ -167,6 +193,21 @@ def summarize_run(folder: RunFolder, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "run_dir": str(folder.path),
         **bandit_summary(results),
+        **_experts_summary(config, results),
+    }
+
+
+def _experts_summary(config: RunConfig, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What was trained, with its weight, split by split; {} where settings said what is trained."""
+    if not config.trains_experts:
+        return {}
+    shown = ("name", "weight", "val_accuracy", "test_accuracy", "epochs_run", "seconds")
+    experts = [[{key: one[key] for key in shown} for one in models_of(result)] for result in results]
+    return {
+        "effort": config.effort,
+        "time_limit": config.time_limit,
+        "experts": experts,
+        "aggregation": [result["aggregation"] for result in results],
     }
 
 

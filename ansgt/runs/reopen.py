@@ -102,7 +102,7 @@ class FinishedRun:
 
         Its heuristics, coarse graph and sequences are computed anew; labels are not needed.
         """
-        from ansgt.links import Origin, moved_columns
+        from ansgt.links import Origin
 
         own = self.graph
         if graph.num_features != own.num_features:
@@ -112,9 +112,7 @@ class FinishedRun:
         folder = finished(self.folder, index)
         weights = folder.weights()
         graph = graph.with_classes_of(own)
-        trained = self._build(
-            index, replace(graph, links=moved_columns(graph, own, self.decided(index).data))
-        )
+        trained = self._build(index, graph, moved=True)
         try:
             trained.load_weights(weights)
         except RuntimeError:
@@ -159,27 +157,40 @@ class FinishedRun:
             )
         return probabilities
 
-    def _build(self, index: int, graph: Graph) -> TrainedModel:
-        """One model, or an ensemble of several; fresh weights."""
+    def _build(self, index: int, graph: Graph, moved: bool = False) -> TrainedModel:
+        """One model, several that differ by their seed, or experts; fresh weights."""
+        if self.config.trains_experts:
+            from ansgt.prediction.experts import WeightedExperts
+            from ansgt.runs.experts import stored_experts, stored_shares
+
+            result = self.folder.split(index).result()
+            experts = [
+                self._build_one(config, index, graph, moved) for config in stored_experts(self.config, result)
+            ]
+            return WeightedExperts(experts, stored_shares(result))
         from ansgt.runs import seeds
 
-        seed = self.config.seed
-        number_of = self.config.train.num_models
-        models = [
-            self._build_one(seeds.model_seed(seed, number), index, graph) for number in range(number_of)
-        ]
-        if number_of == 1:
+        config = self.decided(index)
+        numbers = range(self.config.train.num_models)
+        own = [replace(config, seed=seeds.model_seed(config.seed, number)) for number in numbers]
+        models = [self._build_one(one, index, graph, moved) for one in own]
+        if len(models) == 1:
             return models[0]
         from ansgt.prediction.ensemble import Ensemble
 
         return Ensemble(models)
 
-    def _build_one(self, seed: int, index: int, graph: Graph) -> TrainedModel:
+    def _build_one(self, config: RunConfig, index: int, graph: Graph, moved: bool) -> TrainedModel:
+        """Args: moved: whether the graph is not the one that was trained on."""
         from ansgt.runs import seeds
 
-        with seeds.owned_randomness(self.config.device):
-            seeds.seed_building(seed, index)
-            return build_trained(self.decided(index), graph, seeds.draw_seed(seed, index), self.cache)
+        if moved:
+            from ansgt.links import moved_columns
+
+            graph = replace(graph, links=moved_columns(graph, self.graph, config.data))
+        with seeds.owned_randomness(config.device):
+            seeds.seed_building(config.seed, index)
+            return build_trained(config, graph, seeds.draw_seed(config.seed, index), self.cache)
 
 
 def _text(folder: RunFolder, name: str) -> str:
@@ -204,10 +215,13 @@ def _stored_probabilities(folder: SplitFolder, like: np.ndarray) -> np.ndarray:
 def _with_own(config: RunConfig, own: Mapping[str, Any]) -> RunConfig:
     """The stored settings, with the user's own classes and objects in place of their names."""
     settings = {name: value for name, value in own.items() if name != "model"}
+    known = config.given if config.trains_experts else config.settings
     for name in settings:
-        if name not in config.settings:
-            raise unknown_name("setting of the stored run", name, config.settings)
-    return replace(config, settings={**config.settings, **settings}, model_class=own.get("model"))
+        if name not in known:
+            raise unknown_name("setting of the stored run", name, known)
+    known = {**known, **settings}
+    config = replace(config, model_class=own.get("model"))
+    return replace(config, given=known) if config.trains_experts else replace(config, settings=known)
 
 
 def finished(folder: RunFolder, index: int) -> SplitFolder:

@@ -22,10 +22,12 @@ from ansgt.graph import Graph, Split
 from ansgt.prediction import TrainedModel
 from ansgt.runs import seeds
 from ansgt.runs.choices import Choices
+from ansgt.runs.clock import Clock, TimeLimit
+from ansgt.runs.experts import Expert, Plan, experts_record
 from ansgt.runs.folder import Rows, RunFolder, SplitFolder
 from ansgt.runs.record import Record, joined_record, run_info, score, summarize_run
 from ansgt.settings import TrainSettings
-from ansgt.stages import Log, listening
+from ansgt.stages import Log, TimeIsUp, listening, note, until
 from ansgt.storage import DiskCache, brief
 from ansgt.training import Learner, build_learner
 
@@ -63,6 +65,7 @@ class Environment:
         on_validation: called with what every scored epoch predicts for the validation nodes.
         log: what the stages took, and who is told of them.
         checkpoint_seconds: how much work a killed run may lose.
+        started: moment (`time.perf_counter`) from which a time limit counts; None: when the run begins.
     """
 
     cache: DiskCache = field(default_factory=lambda: DiskCache(None))
@@ -70,6 +73,7 @@ class Environment:
     on_validation: OnValidation = _unheard
     log: Log = field(default_factory=Log)
     checkpoint_seconds: float = 10.0
+    started: float | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class Job:
         folder: where the record goes.
         environment: cache and listeners.
         choices: what was left to the split's training part, and what it chose.
+        clock: by when training has to end, where there is a limit.
     """
 
     config: RunConfig
@@ -91,6 +96,7 @@ class Job:
     folder: SplitFolder
     environment: Environment
     choices: Choices = field(default_factory=Choices)
+    clock: Clock = field(default_factory=Clock)
 
     def decided(self) -> "Job":
         """The same job with nothing left to decide."""
@@ -105,7 +111,9 @@ class Job:
     def _model(self, number: int) -> "Job":
         train = self.config.train
         seed = seeds.model_seed(self.config.seed, number)
-        on_epoch = _counting(self.environment.on_epoch, number, train.num_models)
+        on_epoch = _counting(
+            self.environment.on_epoch, number * train.epochs, train.num_models * train.epochs
+        )
         return replace(
             self,
             config=replace(self.config, seed=seed, train=replace(train, num_models=1)),
@@ -134,12 +142,17 @@ def run(
     folder = RunFolder(Path(run_dir))
     splits = [dataset.split(config.split, index, config.seed) for index in range(config.num_splits)]
     started = time.perf_counter()
+    limit = TimeLimit(config.time_limit, environment.started or started)
     words = memory_in_words(f"Training {config.model_name} on {config.dataset}")
     with folder.lock(), words, listening(environment.log) as log:
         folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
         folder.write_labelling(dataset.graph)
-        for split in splits:
-            train_split(Job(config, dataset.graph, split, folder.split(split.index), environment))
+        limit = limit.after(sum(folder.split(split.index).seconds_spent() for split in splits))
+        for place, split in enumerate(splits):
+            clock = Clock(hard=limit.last_moment(len(splits) - place))
+            train_split(
+                Job(config, dataset.graph, split, folder.split(split.index), environment, clock=clock)
+            )
         summary = summarize_run(folder, time.perf_counter() - started)
         summary |= {"peak_bytes": most_memory(config.device), "stages": log.rows()}
         folder.write_summary(summary)
@@ -152,7 +165,9 @@ def train_split(job: Job) -> None:
     With `train.num_models` = R > 1 the R models are trained one after another, each in a folder of its own while it
     lasts, so that a killed run goes on where it was.
     """
-    if not job.folder.is_finished:
+    if not job.folder.is_finished and job.config.trains_experts:
+        train_experts(job)
+    elif not job.folder.is_finished:
         job = job.decided()
         if job.config.train.num_models == 1:
             train_model(job)
@@ -163,6 +178,47 @@ def train_split(job: Job) -> None:
             folders = [model.folder for model in job.models]
             joined_record(job.graph, job.split, folders).write(job.graph, job.split, job.folder)
     job.folder.remove_models()  # also those of a run killed after its last word, before it had cleared up
+
+
+def train_experts(job: Job) -> None:
+    """Trains the experts of a split, one after another, and writes one record of those that got ready.
+
+    Within a time limit an expert may take half of what is left, so that others follow; what is not ready when the time is up
+    is given up. Which experts there are then depends on the machine, and on what else it does.
+    """
+    plan = Plan.of(job.config, job.graph, job.split)
+    ready: list[tuple[Expert, SplitFolder]] = []
+    bounded = math.isfinite(job.clock.hard)
+    experts = plan.in_time(job.config.effort) if bounded else plan.experts
+    epochs = sum(expert.config.train.epochs for expert in plan.experts)
+    took: dict[str, float] = {}
+    for number, expert in enumerate(experts):
+        one = _expert_job(job, expert, number, epochs, sum(e.config.train.epochs for e in experts[:number]))
+        if not one.folder.is_finished:
+            if ready and not one.clock.is_worth_while(took.get(expert.config.model_name, 0.0)):
+                continue
+            note(f"expert {number + 1}: {expert.name}")
+            try:
+                with until(one.clock.hard):
+                    train_model(one.decided())
+            except TimeIsUp:
+                one.folder.remove()
+                break
+            took[expert.config.model_name] = one.clock.least
+        ready.append((expert, one.folder))
+    if not ready:
+        raise InputError(
+            f"The time limit of {job.config.time_limit:g} s ended before a first model was trained; give more time."
+        )
+    record = experts_record(job.graph, job.split, ready, plan)
+    record.write(job.graph, job.split, job.folder)
+
+
+def _expert_job(job: Job, expert: Expert, number: int, epochs: int, before: int) -> Job:
+    on_epoch = _counting(job.environment.on_epoch, before, epochs)
+    environment = replace(job.environment, on_epoch=on_epoch)
+    clock, folder = job.clock.half(), job.folder.model(number)
+    return replace(job, config=expert.config, folder=folder, environment=environment, clock=clock)
 
 
 def train_model(job: Job) -> None:
@@ -181,8 +237,11 @@ def train_model(job: Job) -> None:
         if job.folder.has_checkpoint:
             state.restore(job.folder)
     saved = time.perf_counter()
+    job.clock.building = saved - started
     while state.epoch < config.train.epochs and not state.selection.exhausted(state.epoch - 1, config.train):
-        with seeds.owned_randomness(config.device):
+        if state.selection.best_epoch >= 0 and not job.clock.allows_epoch():
+            break
+        with seeds.owned_randomness(config.device), job.clock.lap():
             state.rows.append(_epoch(job, learner, state.selection, state.epoch))
         state.epoch += 1
         try:
@@ -263,7 +322,9 @@ def _epoch(job: Job, learner: Learner, selection: Selection, epoch: int) -> dict
     if not math.isfinite(row["loss"]):
         raise _broken(job, f"the loss of epoch {epoch} is {row['loss']}")
     if (epoch + 1) % train.eval_every == 0 or epoch + 1 == train.epochs:
-        probabilities = _finite(job, learner.trained.predict_proba(val), f"predictions after epoch {epoch}")
+        with job.clock.prediction(len(val), job.graph.num_nodes):
+            predicted = learner.trained.predict_proba(val)
+        probabilities = _finite(job, predicted, f"predictions after epoch {epoch}")
         job.environment.on_validation(epoch, probabilities)
         row["val_accuracy"], row["val_loss"] = score(probabilities, job.graph.y[val])
         selection.offer(epoch, row["val_accuracy"], row["val_loss"], learner.trained, train.select)
@@ -321,11 +382,10 @@ def _progress(job: Job, row: dict[str, Any], learner: Learner) -> Progress:
     )
 
 
-def _counting(on_epoch: OnEpoch, number: int, number_of: int) -> OnEpoch:
-    """Counts the epochs of all R models as those of one training."""
+def _counting(on_epoch: OnEpoch, before: int, epochs: int) -> OnEpoch:
+    """Counts the epochs of several models as those of one training."""
 
     def counted(progress: Progress) -> None:
-        before = number * progress.epochs
-        on_epoch(replace(progress, epoch=before + progress.epoch, epochs=number_of * progress.epochs))
+        on_epoch(replace(progress, epoch=before + progress.epoch, epochs=epochs))
 
     return counted

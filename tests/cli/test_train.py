@@ -60,3 +60,35 @@ def test_human_output_names_the_split_and_the_variant(tmp_path: Path) -> None:
     assert "uniform-60-20-20" in result.stdout
     assert "homophily 0.75" in result.stdout
     assert "test accuracy" in result.stdout
+
+
+def test_effort_shows_what_was_trained_with_its_weight(tmp_path: Path) -> None:
+    options = ["--device", "cpu", "--effort", "best", "-o", "epochs=2", "--run-dir", str(tmp_path / "run")]
+    trained = call("train", "newman", "--model", "gcn", *options)
+    names = [one["name"] for one in trained["experts"][0]]
+    assert names == ["gcn default", "gcn wide"]
+    assert trained["num_models"] == 2
+    assert sum(one["weight"] for one in trained["experts"][0]) == pytest.approx(1)
+    shown = CliRunner().invoke(
+        build_app(["train"]), ["train", "newman", "--model", "gcn", *options, "--overwrite"]
+    )
+    assert "gcn wide" in shown.stdout
+    assert "in expected log loss" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--effort", "more"], "Setting effort must be one of quick, default, best"),
+        (["--time-limit", "-3"], "Setting time_limit must be greater than 0"),
+        (["--time-limit", "nan"], "Setting time_limit must be"),
+        (["--model", "auto", "-o", "heads=3"], "nknown setting 'heads'"),
+        (["--model", "atuo"], "nknown model 'atuo'"),
+        (["--model", "auto", "--config", "x.yaml"], "A settings file says what is trained"),
+    ],
+)
+def test_bad_efforts_are_one_sentence(options: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(build_app(["train"]), ["train", "newman", *options])
+    assert result.exit_code == 2
+    assert sentence in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.stderr

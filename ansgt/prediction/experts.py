@@ -1,0 +1,68 @@
+"""Separately trained experts of one split that predict together, each with its weight."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ansgt.prediction import TrainedModel
+from ansgt.prediction.ensemble import joined, weights_of
+from ansgt.prediction.focus import Attention, Focus
+
+
+class WeightedExperts(TrainedModel):
+    """K trained models of one graph as one; they may be of different kinds.
+
+    Explanations are those of the expert with the largest weight: experts do not share sequences.
+
+    Args:
+        models: at least one.
+        shares: their weights [K], which sum to 1.
+    """
+
+    def __init__(self, models: Sequence[TrainedModel], shares: Sequence[float]) -> None:
+        super().__init__(models[0].graph)
+        self.models, self.shares = list(models), list(shares)
+
+    @property
+    def first(self) -> TrainedModel:
+        """The expert with the largest weight."""
+        return self.models[int(np.argmax(self.shares))]
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(model.num_parameters for model in self.models)
+
+    def _predict(self, nodes: Tensor) -> Tensor:
+        """sum_k w_k q_k, the class probabilities [len(nodes), C]."""
+        parts = (
+            share * model.predict_proba(nodes) for model, share in zip(self.models, self.shares, strict=True)
+        )
+        return torch.stack(list(parts)).sum(dim=0)
+
+    def weights(self) -> dict[str, Tensor]:
+        return joined([model.weights() for model in self.models])
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        for number, model in enumerate(self.models):
+            model.load_weights(weights_of(weights, number))
+
+    def heuristic_probabilities(self) -> dict[str, float]:
+        return self.first.heuristic_probabilities()
+
+    def super_nodes(self) -> np.ndarray | None:
+        return self.first.super_nodes()
+
+    def attentions(self, nodes: Tensor) -> list[list[Attention]]:
+        return self.first.attentions(nodes)
+
+    def importance(self, node: int) -> np.ndarray:
+        return self.first.importance(node)
+
+    def focuses(self, nodes: Tensor, top: int) -> list[Focus]:
+        """Whom the first expert attended to, with the probabilities of all."""
+        probabilities = self.predict_proba(nodes)
+        found = self.first.focuses(nodes, top)
+        return [replace(one, probabilities=probabilities[place]) for place, one in enumerate(found)]

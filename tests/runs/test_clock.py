@@ -1,0 +1,58 @@
+"""Time limits: when one more epoch fits, when one more model does, and what a split may take."""
+
+import math
+import time
+
+import pytest
+
+from ansgt.runs.clock import SPARE, Clock, TimeLimit
+
+HOUR = 3600.0
+
+
+def test_an_epoch_fits_if_the_last_prediction_does_too() -> None:
+    now = time.perf_counter()
+    assert Clock().allows_epoch()
+    assert Clock(now + HOUR, now + 3 * HOUR, epoch=HOUR / 4, ending=HOUR / 4).allows_epoch()
+    assert not Clock(now + HOUR, now + 9 * HOUR, epoch=HOUR / 4, ending=0.7 * HOUR).allows_epoch()
+
+
+def test_all_the_time_is_used_where_no_further_model_would_fit() -> None:
+    now = time.perf_counter()
+    over = Clock(now - 1.0, now + HOUR, building=2 * HOUR)
+    assert over.allows_epoch()
+    assert not Clock(now - 1.0, now + HOUR).allows_epoch()
+
+
+def test_half_is_left_for_others() -> None:
+    now = time.perf_counter()
+    one = Clock(hard=now + HOUR).half()
+    assert one.soft - now == pytest.approx(HOUR / 2, abs=5)
+    assert one.hard == now + HOUR
+    assert math.isinf(Clock().half().soft)
+
+
+def test_a_model_is_begun_only_if_it_can_end() -> None:
+    clock = Clock(hard=time.perf_counter() + HOUR)
+    assert clock.is_worth_while(HOUR / 2)
+    assert not clock.is_worth_while(HOUR + 1)
+    assert not Clock(hard=time.perf_counter()).is_worth_while(0.0)
+
+
+def test_laps_and_predictions_are_remembered() -> None:
+    clock = Clock()
+    for seconds in (0.02, 0.0):
+        with clock.lap(), clock.prediction(10, 1000):
+            time.sleep(seconds)
+    assert clock.epoch >= 0.02
+    assert clock.ending >= 2.0
+    assert clock.least >= clock.epoch + clock.ending
+
+
+def test_splits_share_what_is_left_equally() -> None:
+    now = time.perf_counter()
+    limit = TimeLimit(HOUR, now)
+    assert limit.last_moment(1) - now == pytest.approx((1 - SPARE) * HOUR, abs=5)
+    assert limit.last_moment(4) - now == pytest.approx((1 - SPARE) * HOUR / 4, abs=5)
+    assert limit.after(HOUR / 2).last_moment(1) - now == pytest.approx((0.5 - SPARE) * HOUR, abs=5)
+    assert math.isinf(TimeLimit(None, now).last_moment(3))
