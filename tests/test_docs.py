@@ -20,7 +20,8 @@ import torch
 import typer
 
 from ansgt.cli import VERBS, build_app
-from ansgt.runs.prepare import Request, build_config
+from ansgt.config import parse_override
+from ansgt.runs.prepare import is_setting, kinds_of
 
 BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>.*?) -->\s*)?```python\n(?P<code>.*?)```", re.DOTALL)
 
@@ -98,7 +99,8 @@ def test_overrides_of_a_page_are_settings(page: Path) -> None:
         if verb == "train":
             model = words[words.index("--model") + 1] if "--model" in words else "ansgt"
             given = [after for word, after in pairwise(words) if word == "-o"]
-            build_config(Request("nobody", model, "given"), overrides=given)
+            for name, _ in map(parse_override, given):
+                assert any(is_setting(name, kinds) for kinds in kinds_of(model)), name
 
 
 def test_commands_are_found() -> None:
