@@ -107,6 +107,32 @@ def seed_generators(value: int) -> None:
         torch.default_generator.manual_seed(value)
 
 
+def seed_card(value: int) -> None:
+    """Seeds the generator of the present GPU, if there is one, and not the CPU's."""
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed(value)
+
+
+def takes_card(number: int, processes: int) -> bool:
+    """Makes one of the machine's GPUs the present one, if there is one for each of its processes."""
+    enough = torch.cuda.is_available() and torch.cuda.device_count() >= processes
+    if enough:
+        torch.cuda.set_device(number)
+    return enough
+
+
+def check_cards(device: str, processes: int) -> None:
+    """Raises `InputError` where not every process of this machine can have a device of its own."""
+    if not is_cuda(device):
+        return
+    if torch.device(device).index is not None:
+        raise InputError(f"Of several processes each takes a GPU of its own: device=cuda, not {device}.")
+    if (cards := torch.cuda.device_count()) < processes:
+        raise InputError(
+            f"This machine has {cards} GPU(s) for {processes} processes; start fewer, or take device=cpu."
+        )
+
+
 def card() -> str | None:
     """Name of the GPU, if there is one."""
     return torch.cuda.get_device_name() if torch.cuda.is_available() else None

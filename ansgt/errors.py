@@ -26,6 +26,10 @@ class BrokenRunError(ArithmeticError):
     """Training gave NaN or infinity: one sentence that names where. The command line exits with code 1."""
 
 
+class LostRankError(RuntimeError):
+    """Another process of a training by several is gone. The command line exits with code 1."""
+
+
 class BusyError(InputError):
     """Another process holds the run directory."""
 

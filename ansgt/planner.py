@@ -28,6 +28,7 @@ from ansgt.device import (
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics.base import candidate_limit
+from ansgt.ranks import ranks
 from ansgt.sequences import SequenceLayout, SequenceSettings
 from ansgt.settings import num_bytes
 from ansgt.stages import note
@@ -159,8 +160,13 @@ def _choices(sizes: "_Sizes", stored: bool) -> list[tuple[Rows, Way, Way, bool]]
         (kept, "streamed", "streamed", False),
         (least, "streamed", "streamed", False),
     ]
+    if not sizes.load.redrawn or not is_main_memory(sizes.device):
+        return choices
     large = max(sizes.mixture, sizes.sequences) > SMALL_TABLE
-    return choices[2:] if large and sizes.load.redrawn and is_main_memory(sizes.device) else choices
+    shared: list[tuple[Rows, Way, Way, bool]] = [(kept, "held", "streamed", fits)]
+    if not ranks().alone:  # a process draws its share of a stream, but all of what is held
+        return choices[2:] if large else shared + choices[2:]
+    return choices[2:] if large else choices
 
 
 def _budget(settings: SequenceSettings, device: torch.device) -> int:
@@ -168,7 +174,7 @@ def _budget(settings: SequenceSettings, device: torch.device) -> int:
     if settings.memory is not None:
         return num_bytes(settings.memory) or 0
     if is_main_memory(device):
-        return (process_memory() or (0, 0))[0] + available_bytes(device) // 2
+        return (process_memory() or (0, 0))[0] + available_bytes(device) // (2 * ranks().local_size)
     return unused_bytes(device) // 2
 
 

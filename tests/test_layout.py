@@ -18,6 +18,7 @@ ORDER = [
     "table",
     "plotting",
     "device",
+    "ranks",
     "ahead",
     "stages",
     "arrays",

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from ansgt.errors import BrokenRunError, InputError
+from ansgt.errors import BrokenRunError, InputError, LostRankError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -42,10 +42,13 @@ ClusterOption = Annotated[
 Render = Callable[[dict[str, Any]], None]
 
 
-def verb(render: Render) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., None]]:
+def verb(
+    render: Render, shared: bool = False
+) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., None]]:
     """Turns a function that returns a JSON-able dict into a command.
 
-    The function's own prints go to stderr; its result is printed once, as JSON (`--json`) or by `render`.
+    The function's own prints go to stderr; its result is printed once, as JSON (`--json`) or by `render`. Of the processes
+    that `torchrun` has started, which only a `shared` verb takes, one alone prints the result, and one alone an error.
     Bad input ends with one sentence and exit code 2; an interrupt, and what the system refuses (a full disk), with one and
     exit code 1; anything else with a traceback and exit code 1. A reader who closes stdout early hears no more of it.
     """
@@ -55,7 +58,9 @@ def verb(render: Render) -> Callable[[Callable[..., dict[str, Any]]], Callable[.
         def command(*args: Any, **kwargs: Any) -> None:
             as_json = bool(kwargs.get("as_json", False))
             with contextlib.redirect_stdout(sys.stderr), _one_line_warnings():
-                result = _run(functools.partial(function, *args, **kwargs))
+                result = _run(functools.partial(function, *args, **kwargs), shared)
+            if not leads():
+                return
             with _readers_may_leave():
                 if as_json:
                     print(json.dumps(jsonable(result)))
@@ -67,19 +72,21 @@ def verb(render: Render) -> Callable[[Callable[..., dict[str, Any]]], Callable[.
     return decorate
 
 
-def _run(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _run(work: Callable[[], dict[str, Any]], shared: bool) -> dict[str, Any]:
     try:
-        return work()
+        with _company(shared):
+            return work()
     except InputError as error:
-        fail(str(error))
+        _fail_once(str(error))
         raise typer.Exit(2) from None
     except KeyboardInterrupt as interrupt:
-        tell(str(interrupt) or "what was finished is saved.", "interrupted:", "bold yellow")
+        if _speaks():
+            tell(str(interrupt) or "what was finished is saved.", "interrupted:", "bold yellow")
         raise typer.Exit(1) from None
     except typer.Exit:
         raise
-    except BrokenRunError as error:
-        fail(str(error))
+    except (BrokenRunError, LostRankError) as error:
+        _fail_once(str(error))
         raise typer.Exit(1) from None
     except Exception as error:
         refused = refusal(error)
@@ -88,6 +95,47 @@ def _run(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         elif not os.environ.get("ANSGT_QUIET_TRACEBACK"):
             traceback.print_exc(file=sys.stderr)
         raise typer.Exit(1) from None
+
+
+@contextlib.contextmanager
+def _company(shared: bool) -> Iterator[None]:
+    """A block that this process shares with all that `torchrun` has started."""
+    if not _has_company():
+        yield
+        return
+    from ansgt.ranks import joined
+
+    with joined():
+        if not shared:
+            raise InputError(
+                "Several processes share the verbs train and prepare alone; start this without torchrun."
+            )
+        yield
+
+
+def _has_company() -> bool:
+    """Whether it may be so; asked before anything is imported."""
+    return os.environ.get("WORLD_SIZE", "1") != "1"
+
+
+def leads() -> bool:
+    """Whether this process prints results and progress."""
+    return not _has_company() or os.environ.get("RANK", "0") == "0"
+
+
+def _speaks() -> bool:
+    """Whether this process says why all end."""
+    if not _has_company():
+        return True
+    from ansgt.ranks import ranks
+
+    return ranks().speaks()
+
+
+def _fail_once(sentence: str) -> None:
+    """`fail`, in one of several processes."""
+    if _speaks():
+        fail(sentence)
 
 
 def refusal(error: BaseException) -> str | None:
@@ -171,7 +219,7 @@ def _one_line_warnings() -> Any:
         ours = issubclass(category, UserWarning) and not str(message).startswith(
             "Sparse "
         )  # torch's beta notices
-        if ours:
+        if ours and leads():
             tell(str(message), "warning:", "yellow")
 
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansgt.cli.common import CacheOption, JsonFlag, RootOption, err, plain, say, tell, verb
+from ansgt.cli.common import CacheOption, JsonFlag, RootOption, err, leads, plain, say, tell, verb
 from ansgt.cli.train import DatasetArgument
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ LINES = 2.0
 
 
 def register(app: typer.Typer) -> None:
-    app.command("prepare")(verb(render)(prepare))
+    app.command("prepare")(verb(render, shared=True)(prepare))
 
 
 def prepare(
@@ -68,6 +68,9 @@ def prepare(
 @contextmanager
 def rows_bar() -> Iterator["OnRows"]:
     """Yields the function that `store_rows` calls: a bar per heuristic with the time left, or a line now and then."""
+    if not leads():
+        yield lambda stored: None
+        return
     if not err.is_terminal:
         yield _Lines()
         return

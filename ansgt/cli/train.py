@@ -16,6 +16,7 @@ from ansgt.cli.common import (
     JsonFlag,
     RootOption,
     executor_of,
+    leads,
     plain,
     say,
     tell,
@@ -35,7 +36,7 @@ DatasetArgument = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    app.command("train")(verb(render)(train))
+    app.command("train")(verb(render, shared=True)(train))
 
 
 def train(
@@ -107,7 +108,8 @@ def train(
     from ansgt.cli.progress import StageLines, training_bar
     from ansgt.datasets.files import graph_name
     from ansgt.datasets.load import Source
-    from ansgt.errors import InputError
+    from ansgt.errors import InputError, LostRankError
+    from ansgt.ranks import ranks
     from ansgt.runs.folder import RunFolder
     from ansgt.runs.loggers import flat_settings, logged, logger
     from ansgt.runs.predictions import Predictions, check_target
@@ -131,6 +133,10 @@ def train(
     names = list(dict.fromkeys([*(log_to or ()), *(["tensorboard"] if tensorboard else [])]))
     single, several = swept(override or ())
     if several or seeds is not None:
+        if not ranks().alone:
+            raise InputError(
+                "Several runs are trained by --workers or --cluster, not by the processes of torchrun."
+            )
         if names or predictions is not None:
             option = f"--log {names[0]}" if names else "--predictions"
             raise InputError(f"{option} is for a single run, not for several values or --seeds.")
@@ -148,11 +154,14 @@ def train(
     options = {**options, "seed": seed, "overrides": override or ()}
     data, settings = prepare_run(dataset, model, source=source, **options)
     target = run_dir or Path("runs") / f"{data.name}-{model}-{time.strftime('%Y%m%d-%H%M%S')}"
+    target = Path(ranks().told(str(target)))
     models = f" x{settings.train.num_models}" if settings.train.num_models > 1 else ""
     with contextlib.ExitStack() as stack:
         interrupts = stack.enter_context(Interrupts())
-        listeners = [stack.enter_context(training_bar(f"{data.name} {model}{models}"))]
-        if names:
+        listeners = []
+        if leads():
+            listeners.append(stack.enter_context(training_bar(f"{data.name} {model}{models}")))
+        if names and leads():
             loggers = [logger(name, RunFolder(target).log(name)) for name in names]
             listeners.append(stack.enter_context(logged(loggers, target.name, flat_settings(settings))))
 
@@ -161,13 +170,19 @@ def train(
                 listener(progress)
             interrupts.on_epoch(progress)
 
-        cache, log = DiskCache(cache_dir or default_cache_dir()), Log(StageLines(data.graph.num_nodes))
+        cache = DiskCache(cache_dir or default_cache_dir())
+        log = Log(StageLines(data.graph.num_nodes)) if leads() else Log()
         environment = Environment(cache, on_epoch, log=log, started=cli.began)
         try:
             result = run(settings, data, target, resume=resume, overwrite=overwrite, environment=environment)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(how_to_go_on(target, RunFolder(target).exists)) from None
-    if predictions is not None:
+        except LostRankError as error:
+            going_on = how_to_go_on(target, RunFolder(target).exists)
+            raise LostRankError(
+                f"{error} {going_on[0].upper()}{going_on[1:]} Any number of processes can."
+            ) from error
+    if predictions is not None and leads():
         Predictions.stored(RunFolder(target)).write(predictions)
     return {**result, "predictions": None if predictions is None else str(predictions)}
 

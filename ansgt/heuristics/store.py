@@ -31,7 +31,7 @@ from ansgt.linalg import CSR
 from ansgt.seal import is_sealed, seal
 from ansgt.storage import DiskCache, atomic_path, brief, content_hash
 
-SHARD = 65_536
+SHARD = 32_768
 """Nodes of a shard, about: it is a whole number of the heuristic's blocks."""
 FOLDER = "rows"
 """Where stores lie in a cache."""
@@ -177,23 +177,33 @@ class StoredHeuristic:
 
     def complete(self) -> Iterator[int]:
         """Computes and stores what is absent or damaged; gives, block by block, the number of rows that are done."""
-        missing = [number for number in range(len(self.shards)) if self.shards.read(number) is None]
-        done = self.num_nodes - sum(len(self._nodes(number)) for number in missing)
+        missing = self.absent()
+        done = self.num_nodes - sum(len(self.nodes(number)) for number in missing)
         yield done
         for number in missing:
-            blocks = []
-            for block in self._computed(number):
-                blocks.append(block)
-                done += block.shape[0]
+            for rows in self.store(number):
+                done += rows
                 yield done
-            self.shards.write(number, _stacked(blocks))
 
-    def _nodes(self, number: int) -> range:
+    def absent(self) -> list[int]:
+        """Numbers of the shards that are absent or damaged; reads all others."""
+        return [number for number in range(len(self.shards)) if self.shards.read(number) is None]
+
+    def store(self, number: int) -> Iterator[int]:
+        """Computes and stores one shard; gives, block by block, how many rows that were."""
+        blocks = []
+        for block in self._computed(number):
+            blocks.append(block)
+            yield block.shape[0]
+        self.shards.write(number, _stacked(blocks))
+
+    def nodes(self, number: int) -> range:
+        """Whose rows a shard holds."""
         first = number * self.shard_size
         return range(first, min(first + self.shard_size, self.num_nodes))
 
     def _computed(self, number: int) -> Iterator[sp.csr_array]:
-        nodes = self._nodes(number)
+        nodes = self.nodes(number)
         return map(self.heuristic.rows, self.heuristic.blocks(nodes.start, nodes.stop))
 
     def _shard(self, number: int) -> CSR:

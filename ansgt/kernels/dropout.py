@@ -11,6 +11,11 @@ drawn on the device.
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, allow-untyped-calls
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -21,8 +26,43 @@ from ansgt.kernels.language import tl, triton
 _LEVELS = 1 << 16
 
 
-def dropout(x: Tensor, rate: float, training: bool = True) -> Tensor:
+@dataclass(frozen=True)
+class Places:
+    """Which rows of a whole lie in a tensor. On a CPU a mask is drawn for the whole, so that it does not depend on who else
+    computes a part of it.
+
+    Args:
+        index: rows of the whole, in the tensor's order; None: all.
+        length: how many the whole has, where that is not the number of the tensor's rows.
+    """
+
+    index: slice | Tensor | None = None
+    length: int | None = None
+
+
+WHOLE = Places()
+_batch = WHOLE
+
+
+@contextmanager
+def part_of_batch(places: Places) -> Iterator[None]:
+    """A block in which tensors whose rows are those of a batch are a part of it (see `ansgt.ranks`)."""
+    global _batch
+    before, _batch = _batch, places
+    try:
+        yield
+    finally:
+        _batch = before
+
+
+def dropout(x: Tensor, rate: float, training: bool = True, places: Places | None = None) -> Tensor:
     """Zeroes a share `rate` of the entries and scales the others so that the mean stays; draws from torch's generator.
+
+    Args:
+        x: by default with as many rows for every row of the batch.
+        rate: share of the entries.
+        training: else `x` stays as it is.
+        places: what the rows of `x` are, where they are not those of the batch.
 
     >>> dropout(torch.ones(2), 0.5, training=False)
     tensor([1., 1.])
@@ -31,15 +71,17 @@ def dropout(x: Tensor, rate: float, training: bool = True) -> Tensor:
         return x
     if torch.compiler.is_compiling() or choose("dropout", x) == "cuda":
         return F.dropout(x, rate)
-    return x * _keep_scale(x, rate)
+    return x * _keep_scale(x, rate, _batch if places is None else places)
 
 
-def input_dropout(x: Tensor, rate: float, training: bool = True, kernel: Kernel = "auto") -> Tensor:
+def input_dropout(
+    x: Tensor, rate: float, training: bool = True, kernel: Kernel = "auto", places: Places = WHOLE
+) -> Tensor:
     """`dropout` of the model's dense inputs. The twin does not keep a mask, so it is for an `x` without gradient."""
     is_constant = training and rate > 0.0 and not x.requires_grad
     if is_constant and choose("input_dropout", x, kernel) == "triton":
         return dropped(x, rate)
-    return dropout(x, rate, training)
+    return dropout(x, rate, training, places)
 
 
 class Dropout(nn.Module):
@@ -80,11 +122,15 @@ def new_seed(rate: float, device: torch.device) -> Tensor:
     return torch.randint(0, 2**62, (1,), device=device)
 
 
-def _keep_scale(x: Tensor, rate: float) -> Tensor:
+def _keep_scale(x: Tensor, rate: float, places: Places) -> Tensor:
     """0 or 1 / (1 - rate), in the shape of x."""
     threshold = min(round(rate * _LEVELS), _LEVELS - 1)
-    draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    levels = draws.view(torch.int16)[: x.numel()].view(x.shape)  # -32768 .. 32767
+    whole = x.shape if places.length is None else (places.length, *x.shape[1:])
+    number = math.prod(whole)
+    draws = torch.empty(-(-number // 4), dtype=torch.int64).random_(-(2**63), None)
+    levels = draws.view(torch.int16)[:number].view(whole)  # -32768 .. 32767
+    if places.index is not None:
+        levels = levels[places.index]
     scale = torch.empty(x.shape, dtype=x.dtype)
     torch.ge(levels, threshold - _LEVELS // 2, out=scale)  # `where` on a bool mask is 15 times slower
     return scale.mul_(_LEVELS / (_LEVELS - threshold))

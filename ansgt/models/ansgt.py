@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ansgt.errors import InputError
 from ansgt.kernels.choose import as_operand
-from ansgt.kernels.dropout import Dropout, dropout, input_dropout, keep_columns
+from ansgt.kernels.dropout import WHOLE, Dropout, Places, dropout, input_dropout, keep_columns
 from ansgt.kernels.tokens import first_states
 from ansgt.models.attention import key_bias
 from ansgt.models.transformer import Transformer, TransformerSettings
@@ -57,14 +57,19 @@ class InputProjection(nn.Module):
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
         nn.init.xavier_uniform_(self.weight)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[U, p], dense or sparse CSR -> [U, d]. Dense rows may have columns of zeros behind the p-th."""
+    def forward(self, x: Tensor, places: Places = WHOLE) -> Tensor:
+        """[U, p], dense or sparse CSR -> [U, d]. Dense rows may have columns of zeros behind the p-th.
+
+        Args:
+            x: features.
+            places: which rows (of a sparse x: which entries) of a batch that several processes share these are.
+        """
         if x.layout == torch.strided:
-            dropped = input_dropout(x, self.dropout, self.training)
+            dropped = input_dropout(x, self.dropout, self.training, places=places)
             x = keep_columns(dropped, x, self.num_kept, len(self.weight))
             weight = F.pad(self.weight, (0, 0, 0, x.shape[1] - self.weight.shape[0]))
             return F.linear(as_operand(x, self.weight), weight.t(), self.bias)
-        dropped = dropout(x.values(), self.dropout, self.training)
+        dropped = dropout(x.values(), self.dropout, self.training, places)
         out = weighted_rows(x, keep_columns(dropped, x, self.num_kept, x.shape[1]), self.weight)
         return out if self.bias is None else out + self.bias
 
@@ -123,6 +128,7 @@ class ANSGT(nn.Module):
             if value < 1:
                 raise InputError(f"{name}={value} must be at least 1.")
         width = settings.hidden_channels
+        self.num_classes = out_channels
         self.num_global = settings.num_global
         self.num_proximity = settings.num_proximity
         self.own_features = settings.own_features
@@ -164,9 +170,9 @@ class ANSGT(nn.Module):
         layout = batch.layout  # slots per `TokenKind`, which `torch.compile` cannot iterate over
         counts = (1, layout.num_sampled, layout.num_supernodes, layout.num_global)
         # rows are encoded once and gathered, never once per token
-        rows = self.input(batch.x)
+        rows = self.input(batch.x, batch.places)
         if self.links is not None and batch.links is not None:
-            rows = rows + self.links(batch.links)
+            rows = rows + self.links(batch.links, batch.link_places)
         h = first_states(rows, self.global_nodes, self.kind, batch.index, counts)
         bias = key_bias(batch.mask, batch.log_count)
         z, s = self.transformer(h, batch.proximity, bias, significance)

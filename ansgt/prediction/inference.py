@@ -17,6 +17,7 @@ from ansgt.ahead import ahead
 from ansgt.device import half_precision, has_small_caches, replays_graphs, works_in_half
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.capture import Captured
+from ansgt.ranks import ranks
 from ansgt.sequences import SequenceBatch, SequenceBuilder
 from ansgt.stages import Stage, stage
 
@@ -138,14 +139,17 @@ class FreshInference:
         self._drawn_with: Tensor | None = None
 
     def __call__(self, nodes: Tensor, drawn_with: Tensor | None = None) -> Tensor:
-        """[len(nodes), C], float32, on the CPU, of at least one node.
+        """[len(nodes), C], float32, on the CPU, of at least one node; several processes share them.
 
         Args:
             nodes: ids.
             drawn_with: the numbers on which a draw depends.
         """
-        with stage("prediction", len(nodes)) as at:
-            return torch.cat([self._told(at, part) for part in self._parts(nodes, drawn_with)])
+        own = nodes[ranks().share(len(nodes))]
+        with stage("prediction", len(own)) as at:
+            parts = [self._told(at, part) for part in self._parts(own, drawn_with)] if len(own) else []
+            found = torch.cat(parts) if parts else torch.zeros(0, self.model.num_classes)
+            return ranks().gathered(found, len(nodes))
 
     def _told(self, at: Stage, portion: "_Portion") -> Tensor:
         found = portion.predict()

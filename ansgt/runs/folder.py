@@ -44,6 +44,7 @@ from ansgt.datasets.custom import write_graph
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.names import Labelling
+from ansgt.ranks import ranks
 from ansgt.storage import (
     SEAL,
     TEMPORARY,
@@ -230,7 +231,9 @@ class SplitFolder:
         write_npz(self.path / "split.npz", **parts)
 
     def checkpoint(self) -> dict[str, Any]:
-        stored: dict[str, Any] = load_state(self._checkpoint)
+        """The latest state; several processes read that of rank 0."""
+        with ranks().told_file(self._checkpoint) as path:
+            stored: dict[str, Any] = load_state(path)
         return stored
 
     def write_checkpoint(self, state: dict[str, Any]) -> None:

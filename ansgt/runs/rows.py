@@ -15,6 +15,7 @@ from ansgt.features import compared_features
 from ansgt.graph import Graph
 from ansgt.heuristics import StoredHeuristic, heuristic_names, stored_heuristics
 from ansgt.prediction.ansgt import AdaptiveSettings
+from ansgt.ranks import ranks
 from ansgt.settings import fitted
 from ansgt.storage import DiskCache
 
@@ -45,9 +46,9 @@ def store_rows(
     began = time.perf_counter()
     with peak_memory("cpu") as peak:
         stored = row_stores(config, graph, cache)
-        for name, heuristic in zip(heuristic_names(stored), stored, strict=True):
-            for done in heuristic.complete():
-                on_rows(Stored(name, done, graph.num_nodes))
+        if not stored:
+            raise InputError("There is nothing to store: no heuristic of the settings is one of ansgt's.")
+        complete(stored, on_rows)
     return {
         "dataset": config.dataset,
         "store": str(_folder(stored)),
@@ -59,14 +60,39 @@ def store_rows(
     }
 
 
+def complete(stored: list[StoredHeuristic], on_rows: OnRows = lambda stored: None) -> None:
+    """Computes and stores what is absent or damaged.
+
+    Several processes share the shards; where their caches are not one folder, each then computes what its own lacks.
+    """
+    if not ranks().alone:
+        _store_together(stored, on_rows)
+    for name, heuristic in zip(heuristic_names(stored), stored, strict=True):
+        if ranks().alone or not heuristic.is_complete:
+            for done in heuristic.complete():
+                on_rows(Stored(name, done, heuristic.num_nodes))
+
+
+def _store_together(stored: list[StoredHeuristic], on_rows: OnRows) -> None:
+    """Every process takes the next shard that nobody has, those of the last heuristics, which take longest, first."""
+    names = heuristic_names(stored)
+    shards = [(place, number) for place, one in enumerate(stored) for number in one.absent()][::-1]
+    shards = ranks().told(shards)
+    purpose = ranks().told(f"rows {time.time()}")
+    while (next_one := ranks().next_number(purpose)) < len(shards):
+        place, number = shards[next_one]
+        rows = 0
+        for done in stored[place].store(number):
+            rows += done
+            on_rows(Stored(f"{names[place]}, shard {number + 1}", rows, len(stored[place].nodes(number))))
+    ranks().wait()
+
+
 def row_stores(config: RunConfig, graph: Graph, cache: DiskCache) -> list[StoredHeuristic]:
     """The stores of a run's heuristics, whether they are there or not; a heuristic of the user's own has none."""
     settings = fitted(AdaptiveSettings, config.settings, "model").check(graph)
     compared = graph.with_features(compared_features(graph.x, config.data, torch.device(config.device)))
-    found = stored_heuristics(settings, compared, cache)
-    if not found:
-        raise InputError("There is nothing to store: no heuristic of the settings is one of ansgt's.")
-    return found
+    return stored_heuristics(settings, compared, cache)
 
 
 def _folder(stored: list[StoredHeuristic]) -> Path:

@@ -2,11 +2,14 @@
 
 It knows no model: a `Learner` trains an epoch, and its trained model predicts. All randomness of an epoch is seeded from
 (seed, split, epoch), so a run resumed from any checkpoint continues exactly as if it had never stopped.
+
+Of several processes (`ansgt.ranks`) rank 0 alone reads and writes the run directory, and tells the others.
 """
 
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,16 +23,18 @@ from ansgt.device import memory_in_words, most_memory, release_memory
 from ansgt.errors import BrokenRunError, InputError
 from ansgt.graph import Graph, Split
 from ansgt.prediction import TrainedModel
+from ansgt.ranks import check_device, ranks
 from ansgt.runs import seeds
 from ansgt.runs.choices import Choices
 from ansgt.runs.clock import Clock, TimeLimit
 from ansgt.runs.experts import Expert, Plan, experts_record
 from ansgt.runs.folder import Rows, RunFolder, SplitFolder
 from ansgt.runs.record import Record, joined_record, run_info, score, summarize_run
+from ansgt.runs.rows import complete, row_stores
 from ansgt.settings import TrainSettings
-from ansgt.stages import Log, TimeIsUp, listening, note, until
+from ansgt.stages import Log, TimeIsUp, listening, note, stage, until
 from ansgt.storage import DiskCache, brief
-from ansgt.training import Learner, build_learner
+from ansgt.training import SHARED, Learner, build_learner
 
 
 @dataclass(frozen=True)
@@ -139,24 +144,55 @@ def run(
         overwrite: start anew in a directory that already holds a run.
         environment: cache and listeners.
     """
+    _check_shared(config)
     folder = RunFolder(Path(run_dir))
     splits = [dataset.split(config.split, index, config.seed) for index in range(config.num_splits)]
     started = time.perf_counter()
     limit = TimeLimit(config.time_limit, environment.started or started)
     words = memory_in_words(f"Training {config.model_name} on {config.dataset}")
-    with folder.lock(), words, listening(environment.log) as log:
-        folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
-        folder.write_labelling(dataset.graph)
+    leads = ranks().leads
+    with folder.lock() if leads else nullcontext(), words, listening(environment.log) as log:
+        if leads:
+            folder.start(config, run_info(dataset), resume=resume, overwrite=overwrite)
+            folder.write_labelling(dataset.graph)
+        ranks().wait()
+        _share_rows(config, dataset.graph, environment)
         limit = limit.after(sum(folder.split(split.index).seconds_spent() for split in splits))
         for place, split in enumerate(splits):
             clock = Clock(hard=limit.last_moment(len(splits) - place))
             train_split(
                 Job(config, dataset.graph, split, folder.split(split.index), environment, clock=clock)
             )
+        if not leads:
+            return {}
         summary = summarize_run(folder, time.perf_counter() - started)
         summary |= {"peak_bytes": most_memory(config.device), "stages": log.rows()}
         folder.write_summary(summary)
     return summary
+
+
+def _share_rows(config: RunConfig, graph: Graph, environment: Environment) -> None:
+    """Of several processes every one computes its share of the heuristics' rows and all read them from the cache."""
+    if not ranks().alone and environment.cache.directory is not None:
+        with stage("heuristics' rows"):
+            complete(row_stores(config, graph, environment.cache))
+
+
+def _check_shared(config: RunConfig) -> None:
+    """Raises `InputError` for what several processes cannot train together."""
+    if ranks().alone:
+        return
+    if config.trains_experts:
+        raise InputError(
+            f"An effort or a time limit trains several models, which {ranks().size} processes cannot share; "
+            "start it without torchrun."
+        )
+    if config.model_name not in SHARED:
+        raise InputError(
+            f"Model '{config.model_name}' cannot be trained by {ranks().size} processes together: they share the batches of "
+            f"{', '.join(SHARED)} alone. Start it without torchrun."
+        )
+    check_device(config.device)
 
 
 def train_split(job: Job) -> None:
@@ -165,19 +201,27 @@ def train_split(job: Job) -> None:
     With `train.num_models` = R > 1 the R models are trained one after another, each in a folder of its own while it
     lasts, so that a killed run goes on where it was.
     """
-    if not job.folder.is_finished and job.config.trains_experts:
+    finished = _is_finished(job)
+    if not finished and job.config.trains_experts:
         train_experts(job)
-    elif not job.folder.is_finished:
+    elif not finished:
         job = job.decided()
         if job.config.train.num_models == 1:
             train_model(job)
         else:
             for model in job.models:
-                if not model.folder.is_finished:
+                if not _is_finished(model):
                     train_model(model)
             folders = [model.folder for model in job.models]
-            joined_record(job.graph, job.split, folders).write(job.graph, job.split, job.folder)
-    job.folder.remove_models()  # also those of a run killed after its last word, before it had cleared up
+            if ranks().leads:
+                joined_record(job.graph, job.split, folders).write(job.graph, job.split, job.folder)
+    if ranks().leads:
+        job.folder.remove_models()  # also those of a run killed after its last word, before it had cleared up
+
+
+def _is_finished(job: Job) -> bool:
+    finished: bool = ranks().told(job.folder.is_finished)
+    return finished
 
 
 def train_experts(job: Job) -> None:
@@ -234,7 +278,7 @@ def train_model(job: Job) -> None:
         draws = seeds.draw_seed(config.seed, split.index)
         learner = build_learner(config, job.graph, split, draws, job.environment.cache)
         state = _State(learner)
-        if job.folder.has_checkpoint:
+        if ranks().told(job.folder.has_checkpoint):
             state.restore(job.folder)
     saved = time.perf_counter()
     job.clock.building = saved - started
@@ -244,20 +288,29 @@ def train_model(job: Job) -> None:
         with seeds.owned_randomness(config.device), job.clock.lap():
             state.rows.append(_epoch(job, learner, state.selection, state.epoch))
         state.epoch += 1
-        try:
-            job.environment.on_epoch(_progress(job, state.rows[-1], learner))
-        except KeyboardInterrupt:  # here the state is whole: whoever asks for an end waits for this moment
+        if _interrupted(job, state, learner):
+            # here the state is whole: whoever asks for an end waits for this moment
             state.save(job.folder, time.perf_counter() - started)
-            raise
+            raise KeyboardInterrupt
         if time.perf_counter() - saved >= job.environment.checkpoint_seconds:
             state.save(job.folder, time.perf_counter() - started)
             saved = time.perf_counter()
     with seeds.owned_randomness(config.device):
         record = _record(job, state, started)
-    record.write(job.graph, split, job.folder)
-    job.folder.remove_checkpoint()
+    if ranks().leads:
+        record.write(job.graph, split, job.folder)
+        job.folder.remove_checkpoint()
     del learner, state
     release_memory(config.device)
+
+
+def _interrupted(job: Job, state: "_State", learner: Learner) -> bool:
+    """Tells of the epoch; whether a process was asked to end meanwhile."""
+    try:
+        job.environment.on_epoch(_progress(job, state.rows[-1], learner))
+    except KeyboardInterrupt:
+        return ranks().any(True)
+    return ranks().any(False)
 
 
 @dataclass
@@ -296,6 +349,8 @@ class _State:
 
     def save(self, folder: SplitFolder, seconds: float) -> None:
         """Writes the checkpoint; `seconds` are those of this process, added to what earlier ones spent."""
+        if not ranks().leads:
+            return
         folder.write_metrics(self.rows)
         selection = {**asdict(self.selection), "best_weights": self.selection.best_weights}
         progress = {"epoch": self.epoch, "seconds": self.spent + seconds, "rows": self.rows}

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansgt.kernels.dropout import WHOLE, Places
+
 
 class TokenKind(IntEnum):
     CENTRE = 0
@@ -71,6 +73,7 @@ class SequenceBatch:
         index: row of `x` for every token [B, T], int64; U + g for global node g; 0 where masked.
         target: label of the centre [B], int64; -1 unknown.
         links: the columns of links of the same rows [U, W], sparse CSR; or None.
+        places, link_places: of `x` and `links` in a batch of which other processes have the other sequences.
     """
 
     layout: SequenceLayout
@@ -82,6 +85,8 @@ class SequenceBatch:
     index: Tensor
     target: Tensor
     links: Tensor | None = None
+    places: Places = WHOLE
+    link_places: Places = WHOLE
 
     @property
     def kind(self) -> Tensor:
@@ -98,7 +103,8 @@ class SequenceBatch:
 
     def to(self, device: torch.device | str) -> "SequenceBatch":
         moved: dict[str, Any] = {}
-        for name in (field.name for field in fields(self) if field.name != "layout"):
+        for name in (field.name for field in fields(self)):
             value = getattr(self, name)
-            moved[name] = None if value is None else value.to(device)
+            if isinstance(value, Tensor):
+                moved[name] = value.to(device)
         return replace(self, **moved)

@@ -13,7 +13,9 @@ from torch import Tensor
 from ansgt.device import multiplies_sparse, reads_aligned_rows, replays_graphs
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
+from ansgt.kernels.dropout import WHOLE, Places
 from ansgt.linalg import csr_array, row_top_k, to_torch
+from ansgt.ranks import ranks
 from ansgt.sampling.drawing import race, sequence_keys, stream
 from ansgt.sampling.sampler import SampledNodes
 from ansgt.sequences.batch import SequenceBatch, SequenceLayout
@@ -137,30 +139,43 @@ class SequenceBuilder:
         self.ids, self.mask, self.log_count = other.ids, other.mask, other.log_count
         self.phi, self._row = other.phi, other._row
 
-    def batch(self, centres: Tensor, sequences: Tensor | None = None) -> SequenceBatch:
+    def batch(
+        self, centres: Tensor, sequences: Tensor | None = None, whole: int | None = None
+    ) -> SequenceBatch:
         """Sequences of `centres` [b], centre-major: row i * s + j is centre i, sequence j of `sequences` [s].
 
-        By default all sequences.
+        Args:
+            centres: whose sequences.
+            sequences: which of them; by default all.
+            whole: of how many centres the batch is whose other centres other processes have (`ansgt.ranks`).
         """
         centres = centres.to(self.device, torch.int64)
         if sequences is None:
             sequences = torch.arange(self.num_sequences, device=self.device)
         rows = self._row[centres][:, None] * self.num_sequences + sequences.to(self.device)
-        return self.gather(rows.flatten())
+        return self.gather(rows.flatten(), whole)
 
-    def gather(self, rows: Tensor) -> SequenceBatch:
-        """Sequences by their rows [B] in the flattened tables: row of the centre * S + sequence."""
+    def gather(self, rows: Tensor, whole: int | None = None) -> SequenceBatch:
+        """Sequences by their rows [B] in the flattened tables: row of the centre * S + sequence.
+
+        Args:
+            rows: this process's.
+            whole: the number of centres of the whole batch, of which each process has its share.
+        """
         ids = self._flat(self.ids)[rows].to(torch.int64)
         mask = self._flat(self.mask)[rows]
         phi = self.proximity.pairs(ids, mask) if self.phi is None else self._flat(self.phi)[rows]
-        kept, index = self._encoded(ids, mask)
+        each = 0 if whole is None else len(ids) // ranks().share_size(whole)
+        kept, index = self._encoded(ids, mask, len(ids) if whole is None else whole * each)
         x, links = (
             part if part is None or kept is None else _select_rows(part, kept)
             for part in (self.x, self.links)
         )
         assert x is not None
         log_count = self._flat(self.log_count)[rows]
-        return SequenceBatch(self.layout, ids, mask, log_count, phi, x, index, self.y[ids[:, 0]], links)
+        places = self._places(ids, mask, kept, whole)
+        target = self.y[ids[:, 0]]
+        return SequenceBatch(self.layout, ids, mask, log_count, phi, x, index, target, links, *places)
 
     def _release(self) -> None:
         """Tables of no sequences."""
@@ -207,17 +222,28 @@ class SequenceBuilder:
         self.phi = _filled(self.phi, shape, 0)
         self.proximity.fill(self._flat(self.phi), self._flat(self.ids).to(torch.int64), self._flat(self.mask))
 
-    def _encoded(self, ids: Tensor, mask: Tensor) -> tuple[Tensor | None, Tensor]:
-        """Rows of the features to encode [U] (None: all), and which of them a token is [B, T]."""
+    def _encoded(self, ids: Tensor, mask: Tensor, whole: int) -> tuple[Tensor | None, Tensor]:
+        """Rows of the features to encode [U] (None: all), and which of them a token is [B, T], of `whole` sequences."""
         real = mask & (ids >= 0)
         encode, fixed = self.options.encode, replays_graphs(self.device)
         kept, number = None, self.x.shape[0]
-        if encode == "all" or (encode == "auto" and (fixed or number <= ids.numel())):
+        if encode == "all" or (encode == "auto" and (fixed or number <= whole * ids.shape[1])):
             rows = torch.where(real, ids, 0)
         else:
-            kept, rows = torch.unique(torch.where(real, ids, ids[:, :1]), return_inverse=True)
+            kept, rows = torch.unique(_nodes_of(ids, mask), return_inverse=True)
             number, rows = len(kept), rows.view(ids.shape) * real
         return kept, torch.where(mask & (ids < 0), number - 1 - ids, rows)
+
+    def _places(
+        self, ids: Tensor, mask: Tensor, kept: Tensor | None, whole: int | None
+    ) -> tuple[Places, Places]:
+        """Where features and links of the rows that are encoded here stand among those of all processes' sequences."""
+        if kept is None or whole is None:
+            return WHOLE, WHOLE
+        by_centre = _nodes_of(ids, mask).view(ranks().share_size(whole), -1)
+        encoded = torch.unique(ranks().gathered(by_centre, whole))
+        at = torch.searchsorted(encoded, kept)
+        return _places_of(self.x, encoded, at), _places_of(self.links, encoded, at)
 
     @staticmethod
     def _flat(table: Tensor) -> Tensor:
@@ -282,6 +308,21 @@ def _for_device(x: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
 def _dense(x: Tensor | np.ndarray | sp.csr_array) -> Tensor:
     tensor = torch.as_tensor(x.toarray() if sp.issparse(x) else x)  # type: ignore[union-attr]
     return (tensor if tensor.layout == torch.strided else tensor.to_dense()).to(torch.float32)
+
+
+def _nodes_of(ids: Tensor, mask: Tensor) -> Tensor:
+    """The tokens with features [B, T]; in place of others the centre."""
+    return torch.where(mask & (ids >= 0), ids, ids[:, :1])
+
+
+def _places_of(x: Tensor | None, rows: Tensor, at: Tensor) -> Places:
+    """Where `rows[at]` of x stand among its `rows`; of a sparse x, its entries."""
+    if x is None or x.layout == torch.strided:
+        return Places(at, len(rows))
+    lengths = x.crow_indices().diff()[rows]
+    ends, own = lengths.cumsum(0), lengths[at]
+    first = torch.repeat_interleave(ends[at] - own.cumsum(0), own)
+    return Places(first + torch.arange(len(first)), int(ends[-1]))
 
 
 def _select_rows(x: Tensor, rows: Tensor) -> Tensor:

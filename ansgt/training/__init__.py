@@ -17,6 +17,8 @@ LEARNERS: dict[str, str] = {
     "gophormer": "ansgt.training.gophormer:GophormerLearner",
 }
 """Models that are not trained full-batch -> "module:class"."""
+SHARED = ("ansgt",)
+"""Models that several processes can train together."""
 FULL_BATCH = "ansgt.training.full_batch:FullBatchLearner"
 
 State = dict[str, Any]

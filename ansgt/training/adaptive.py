@@ -13,12 +13,15 @@ import torch
 from torch import Tensor
 
 from ansgt.config import RunConfig
+from ansgt.device import is_main_memory
+from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.heuristics import heuristic_names
 from ansgt.models.ansgt import ANSGT
 from ansgt.pipeline import Drawn
 from ansgt.prediction.ansgt import AdaptiveSettings, TrainedANSGT
 from ansgt.prediction.inference import Significance
+from ansgt.ranks import ranks
 from ansgt.sampling import Exp4P, Reward, SampledNodes, reward
 from ansgt.sampling.bandit import standing as bandit_standing
 from ansgt.stages import stage
@@ -50,7 +53,7 @@ class AdaptiveLearner:
         self.model, self.average = _live(trained.model, settings, len(split.train))
         self.train_nodes = split.train.to(trained.device)
         # a batch is filled up to its size with centres that count for nothing, so it is no larger than it must be
-        self.batch_size = min(settings.batch_size, len(split.train))
+        self.batch_size = _batch_size(settings, len(split.train), trained.device)
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.batch_size)
         self.tables = trained.pipeline.tables()
         self.streams = trained.pipeline.plan.sequences == "streamed"
@@ -88,6 +91,7 @@ class AdaptiveLearner:
 
     def _pass(self) -> Tensor:
         """Every training centre once (lines 4, 5)."""
+        ranks().same(self.optimizer.flat)
         supply = self._streamed if self.streams else None
         return train_epoch(self.step, self.train_nodes, self.batch_size, supply=supply)
 
@@ -95,7 +99,8 @@ class AdaptiveLearner:
         """Significance of the training centres' nodes -> reward -> weights (lines 6, 9, 10); labels play no part."""
         with stage("reward"):
             parts = [self._reward(sampled) for sampled in self._drawn()]
-        r = functools.reduce(operator.add, parts).mean()
+        own = functools.reduce(operator.add, parts)
+        r = Reward(*ranks().total(torch.stack([own.total, own.count]))).mean()
         self.bandit.update(r)
         self.trained.p = self.bandit.probabilities()
         self.rows.append(
@@ -123,19 +128,23 @@ class AdaptiveLearner:
                 self.sampled = pipeline.draw(self.train_nodes, p, self.round, into=self.tables).sampled
 
     def _drawn(self) -> Iterator[SampledNodes]:
-        """What was drawn for the training centres, some thousands at a time, be it held or streamed."""
+        """What was drawn for this process's training centres, some thousands at a time, be it held or streamed."""
+        share = ranks().share(len(self.train_nodes))
         if not self.streams:
-            for start in range(0, len(self.train_nodes), REWARDED):
-                yield self.sampled.part(slice(start, start + REWARDED))
+            for start in range(share.start, share.stop, REWARDED):
+                yield self.sampled.part(slice(start, min(start + REWARDED, share.stop)))
             return
-        blocks = self.train_nodes.split(REWARDED)
+        blocks = self.train_nodes[share].split(REWARDED)
         for drawn in self._stream(blocks):
             yield drawn.sampled.part(slice(1, None))
 
     def _streamed(self, batches: Tensor) -> Iterator[Tensor]:
-        """Batches of centres, some at a time, with their sequences in the tables."""
-        parts = batches.split(max(1, self.trained.pipeline.plan.block // self.batch_size))
-        blocks = (part[part >= 0] for part in parts)
+        """Batches of centres, some at a time, with the sequences of this process's share of each in the tables."""
+        share = ranks().share(self.batch_size)
+        size = ranks().share_size(self.batch_size)
+        parts = batches.split(max(1, self.trained.pipeline.plan.block // size))
+        owned = (part[:, share] for part in parts)
+        blocks = (part[part >= 0] for part in owned)
         for part, _ in zip(parts, self._stream(blocks), strict=True):
             yield part
 
@@ -150,14 +159,18 @@ class AdaptiveLearner:
     def _step(self) -> TrainStep | CapturedStep:
         """Tables, model and optimizer connected, eager or captured."""
         execution = self.trained.inference.execution
+        build = self.tables.batch
+        if not ranks().alone:
+            build = functools.partial(build, whole=self.batch_size)
         step = TrainStep(
             self.model,
             self.optimizer,
-            self.tables.batch,
+            build,
             amp=execution.amp,
             compiled=execution.compiled,
             label_smoothing=self.settings.label_smoothing,
             average=self.average,
+            num_sequences=self.settings.num_augmentations,
         )
         return CapturedStep(step) if execution.captured else step
 
@@ -190,6 +203,18 @@ class AdaptiveLearner:
         facts = {"memory": pipeline.plan.ways, "proximity": pipeline.proximity.measured_}
         adaptive = self.settings.sampling == "adaptive"
         return {"bandit": bandit_standing(self.rows, kept), **facts} if adaptive else facts
+
+
+def _batch_size(settings: AdaptiveSettings, num_centres: int, device: torch.device) -> int:
+    """Centres of a batch; raises `InputError` where a process would have none, or cannot do what the settings ask for."""
+    size, number = min(settings.batch_size, num_centres), ranks().size
+    if size < number:
+        raise InputError(
+            f"A batch of {size} training nodes cannot be shared by {number} processes; start fewer."
+        )
+    if number > 1 and settings.compiled and is_main_memory(device):
+        raise InputError("Setting model.compiled works with several processes on GPUs alone.")
+    return size
 
 
 def _initial(settings: AdaptiveSettings, bandit: Exp4P) -> Tensor:

@@ -17,6 +17,7 @@ from ansgt.errors import InputError
 from ansgt.kernels.adamw import FlatState, Update, flat_update
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.capture import Restore
+from ansgt.ranks import ranks
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,11 @@ class ScheduledAdamW:
 
     @torch.no_grad()
     def step(self) -> None:
-        """One update from the gradients at hand."""
+        """One update from the gradients at hand, added up over all processes that share a batch."""
         self.count += 1
         grads = (torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters.values())
         torch.cat(_joined([grad.reshape(-1) for grad in grads]), out=self.grad)
+        ranks().total(self.grad)
         state = FlatState(self.flat, self.grad, self.exp_avg, self.exp_avg_sq, self.count)
         flat_update(state, self.schedule, self.update)
 

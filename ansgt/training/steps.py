@@ -9,15 +9,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ansgt.device import half_precision, sent
+from ansgt.device import half_precision, seed_card, sent
+from ansgt.kernels.dropout import WHOLE, Places, part_of_batch
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction.capture import Captured, Restore
 from ansgt.prediction.inference import Build, padded
+from ansgt.ranks import ranks
 from ansgt.stages import stage
 from ansgt.training.optim import ScheduledAdamW, WeightAverage
 
 
-def sequence_loss(logits: Tensor, target: Tensor, weight: Tensor, label_smoothing: float = 0.0) -> Tensor:
+def sequence_loss(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor,
+    label_smoothing: float = 0.0,
+    total: Tensor | None = None,
+) -> Tensor:
     """Mean cross entropy over centres and their S sequences (section 5.3; there a sum over centres).
 
     Args:
@@ -25,6 +33,7 @@ def sequence_loss(logits: Tensor, target: Tensor, weight: Tensor, label_smoothin
         target: [b * S].
         weight: weight of every centre [b]; 0 for padding.
         label_smoothing: share of the target spread over all classes.
+        total: what the sum over centres is divided by; by default the sum of the weights.
 
     Returns:
         Scalar, float32; 0 when all weights are 0.
@@ -33,7 +42,7 @@ def sequence_loss(logits: Tensor, target: Tensor, weight: Tensor, label_smoothin
         logits.float(), target, reduction="none", ignore_index=-1, label_smoothing=label_smoothing
     )
     per_centre = losses.view(len(weight), -1).mean(dim=1)
-    return (per_centre * weight).sum() / weight.sum().clamp(min=1.0)
+    return (per_centre * weight).sum() / (weight.sum() if total is None else total).clamp(min=1.0)
 
 
 def maybe_compiled(function: Callable[[Tensor], Tensor], compiled: bool) -> Callable[[Tensor], Tensor]:
@@ -51,6 +60,9 @@ def maybe_compiled(function: Callable[[Tensor], Tensor], compiled: bool) -> Call
 class TrainStep:
     """Batch building, forward, loss, backward and update for the centres of one batch.
 
+    Of several processes (`ansgt.ranks`) every one computes the loss of its share of the centres, divided by the number of
+    all; the optimizer adds up the gradients.
+
     Args:
         model: the transformer, on its final device.
         optimizer: of the model's parameters.
@@ -59,6 +71,7 @@ class TrainStep:
         compiled: run batch building, forward and loss through `torch.compile`.
         label_smoothing: see `sequence_loss`.
         average: takes the weights in after every update.
+        num_sequences: S, where several processes share a batch.
     """
 
     def __init__(
@@ -71,8 +84,10 @@ class TrainStep:
         compiled: bool = False,
         label_smoothing: float = 0.0,
         average: WeightAverage | None = None,
+        num_sequences: int = 1,
     ) -> None:
         self.average = average
+        self.num_sequences = num_sequences
         self.model = model
         self.optimizer = optimizer
         self.build = build
@@ -83,9 +98,10 @@ class TrainStep:
         self._sums = torch.zeros(2, device=device)  # loss times centres, centres
 
     def __call__(self, centres: Tensor) -> Tensor:
-        """One update; returns its loss (a scalar on the device)."""
+        """One update; returns its loss, of this process's share (a scalar on the device)."""
         self.optimizer.zero_grad()
-        loss = self._loss(centres)
+        with part_of_batch(self._places(len(centres))):
+            loss = self._loss(centres)
         loss.backward()
         self.optimizer.step()
         if self.average is not None:
@@ -96,10 +112,19 @@ class TrainStep:
 
     def loss(self, centres: Tensor) -> Tensor:
         """Loss of the centres [b], -1 for padding."""
-        batch = self.build(centres.clamp(min=0))
+        known = (centres >= 0).float()
+        share = ranks().share(len(centres))
+        batch = self.build(centres[share].clamp(min=0))
         with half_precision(centres.device, self.amp):
             logits = self.model(batch)
-        return sequence_loss(logits, batch.target, (centres >= 0).float(), self.label_smoothing)
+        return sequence_loss(logits, batch.target, known[share], self.label_smoothing, known.sum())
+
+    def _places(self, num_centres: int) -> Places:
+        """Which sequences of a batch are this process's."""
+        if ranks().alone:
+            return WHOLE
+        each, share = self.num_sequences, ranks().share(num_centres)
+        return Places(slice(share.start * each, share.stop * each), num_centres * each)
 
     def reset(self) -> None:
         """Starts the running mean anew."""
@@ -107,7 +132,7 @@ class TrainStep:
 
     def mean_loss(self) -> Tensor:
         """Mean loss over the centres seen since `reset` (a scalar on the device)."""
-        return self._sums[0] / self._sums[1].clamp(min=1.0)
+        return ranks().total(self._sums[0].clone()) / self._sums[1].clamp(min=1.0)
 
     @torch.no_grad()
     def snapshot(self) -> Restore:
@@ -174,6 +199,8 @@ def train_epoch(
         Mean loss over the centres (a scalar on the device).
     """
     order = sent(torch.randperm(len(nodes), generator=generator), nodes.device)
+    if not ranks().alone:
+        seed_card(torch.initial_seed() + ranks().rank)  # or all would drop the same of their shares
     step.model.train()
     step.reset()
     batches = padded(nodes[order], batch_size)
