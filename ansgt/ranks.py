@@ -7,13 +7,16 @@ which it alone writes. Exchange is torch.distributed's: gloo between CPUs, nccl 
 
 import json
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -147,6 +150,7 @@ class Ranks:
 
 
 _ranks = Ranks()
+_is_ending = False
 
 
 def ranks() -> Ranks:
@@ -163,18 +167,31 @@ def num_started() -> int:
 def joined() -> Iterator[Ranks]:
     """A block in which the processes that `torchrun` started work together.
 
-    At an error the connection stays, so that one of them can say why; it ends with the process.
+    At an error the connection stays, so that one of them can say why; it ends with the process. `torchrun` then asks the
+    others to end (SIGTERM); they have the time to say it.
     """
-    global _ranks
+    global _ranks, _is_ending
     if num_started() == 1:
         yield _ranks
         return
     few_threads()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
     _ranks = _connected()
-    yield _ranks
-    _ranks.wait()
+    try:
+        yield _ranks
+        _ranks.wait()
+    except BaseException:
+        _is_ending = True
+        raise
     dist.destroy_process_group()
     _ranks = Ranks()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """Ends the process, unless it is about to say why it ends."""
+    if not _is_ending:
+        raise KeyboardInterrupt
 
 
 def few_threads() -> None:
@@ -208,4 +225,6 @@ def _together() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError) as error:
+        global _is_ending
+        _is_ending = True
         raise LostRankError("Another process of this run was killed or cannot be reached.") from error
