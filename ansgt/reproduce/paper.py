@@ -45,6 +45,21 @@ ACCURACY_SPREAD: dict[str, dict[str, float]] = {
     model: dict(zip(NINE, row, strict=True)) for model, row in _SPREADS.items()
 }
 """The standard deviations of table 1."""
+PRINTED = {
+    "gcn": "GCN",
+    "gat": "GAT",
+    "sage": "GraphSAGE",
+    "appnp": "APPNP",
+    "jknet": "JKNet",
+    "h2gcn": "H2GCN",
+    "gprgnn": "GPRGNN",
+    "gt": "GT",
+    "san": "SAN",
+    "graphormer": "Graphormer",
+    "gophormer": "Gophormer",
+    "ansgt": "ANS-GT",
+}
+"""Our name of a model -> the paper's."""
 TRANSFORMERS = ("gt", "san", "graphormer", "gophormer")
 """The graph transformers that it is compared with."""
 

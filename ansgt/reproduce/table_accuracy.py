@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ansgt.reproduce.item import Item, Shown, accuracy
-from ansgt.reproduce.paper import ACCURACY, ACCURACY_SPREAD, NINE
+from ansgt.reproduce.paper import ACCURACY, ACCURACY_SPREAD, NINE, PRINTED
 from ansgt.reproduce.records import Records, run_path
 from ansgt.reproduce.tables import Entry, Number, Table, with_best
 from ansgt.reproduce.task import Setup, TrainedTask, preset_factor, training_seconds
@@ -63,7 +63,7 @@ class TableAccuracy(Item):
                 accuracy(records, task, ACCURACY[model][task.dataset], ACCURACY_SPREAD[model][task.dataset])
                 for task in tasks
             ]
-            rows.append([model, *numbers])
+            rows.append([PRINTED[model], *numbers])
         return Table(f"{self.title} Split: {setup.split}.", ["model", *datasets], with_best(rows))
 
 
@@ -83,7 +83,7 @@ def _other_kind(records: Records, kind: str) -> Table:
             paper, spread = ACCURACY[model][dataset], ACCURACY_SPREAD[model][dataset]
             count = len(cell.per_split)
             numbers.append(Number(100 * cell.mean, 100 * cell.std, paper, spread, found.path, found, count))
-        rows.append([model, *numbers])
+        rows.append([PRINTED[model], *numbers])
     return Table(f"The same. Split: {kind}.", ["model", *NINE], with_best(rows))
 
 
@@ -93,7 +93,7 @@ def _remarks(tables: Sequence[Table]) -> list[str]:
         "Geom-GCN is named among its baselines but has no row in its table."
     ]
     for table in tables:
-        [ours] = [row for row in table.rows if row[0] == "ansgt"]
+        [ours] = [row for row in table.rows if row[0] == PRINTED["ansgt"]]
         known = [
             (name, entry)
             for name, entry in zip(table.head[1:], ours[1:], strict=True)

@@ -66,6 +66,9 @@ def make_records(
     failed: dict[str, str] = {}
     with _lock(item, out):
         tasks = [task for task in item.tasks(setup) if not is_made(task, setup, out)]
+        tasks.sort(
+            key=lambda task: task.seconds
+        )  # cheap ones first: what is interrupted has the most to show
         left = {task.path: task.seconds for task in tasks}
         started, finished = time.perf_counter(), 0.0
         ended = run_all(

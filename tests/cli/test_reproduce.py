@@ -51,7 +51,7 @@ def test_a_deleted_record_makes_its_cell_say_so(tmp_path: Path) -> None:
     assert item["missing"] == [name]
     assert item["missing_hours"] > 0
     text = (tmp_path / "out" / "table-accuracy.md").read_text()
-    assert "| gcn | missing (87.33) |" in text
+    assert "| GCN | missing (87.33) |" in text
     assert name in text
 
 

@@ -47,7 +47,7 @@ def test_a_deleted_record_takes_the_verdict_with_it(tmp_path: Path) -> None:
     records = tmp_path / "records"
     shutil.copytree(stored_records() / "runs", records / "runs")
     name = "runs/ansgt-fixed--chameleon--uniform-60-20-20.json"
-    words = "On Chameleon ANS-GT achieves 65.42 while HGT has only 57.20."
+    words = "On Chameleon ANS-GT (65.42) is far above HGT (57.20)."
 
     def verdict() -> tuple[str, str]:
         [table] = Claims().show(Records(records), Setup()).tables
