@@ -130,6 +130,8 @@ def csr_of(field: str, data: Any, indices: Any, indptr: Any, shape: Any) -> sp.c
     if given.is_floating_point() or len(sizes) != 2 or min(sizes) < 0:
         raise InputError(f"The shape of sparse field '{field}' must be two sizes, not {sizes[:4]}.")
     num_rows, num_columns = sizes
+    if num_rows * num_columns >= 2**63:
+        raise InputError(f"Sparse field '{field}' has the shape {sizes}, larger than any matrix.")
     for name, part in (("indices", columns), ("indptr", pointers)):
         if part.ndim != 1 or part.dtype.kind not in "iu":
             raise InputError(

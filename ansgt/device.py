@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ansgt.errors import InputError
+from ansgt.settings import shown
 
 KNOWN = "auto, cpu, cuda, cuda:<number>"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -29,8 +30,8 @@ def resolve_device(name: str) -> str:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f"Unknown device {name!r}; known: {KNOWN}.") from None
+    except (RuntimeError, TypeError, ValueError):
+        raise InputError(f"Unknown device {shown(name)}; known: {KNOWN}.") from None
     if device.type == "cuda" and (
         not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()
     ):

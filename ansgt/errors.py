@@ -1,7 +1,8 @@
 """The one exception that means "the user can fix this"."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 LONGEST = 560
 """Characters of an error; of a longer one the middle is left out."""
@@ -57,11 +58,38 @@ def reason(error: BaseException) -> str:
     >>> reason(ValueError("bad magic\\nsecond line.")), reason(EOFError())
     ('bad magic', 'EOFError')
     """
-    if isinstance(error, MemoryError):
+    if is_out_of_memory(error):
         return "it does not fit into memory"
-    lines = str(error).strip().splitlines()
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # of an exception that cannot say what it is
+        lines = []
     text = lines[0].rstrip(". ") if lines else ""
     return text[:200] if text else type(error).__name__
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Also that of torch, which is a plain RuntimeError."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    )
+
+
+@contextmanager
+def one_sentence(what: str) -> Iterator[None]:
+    """The boundary of a reader, also as a decorator: whatever a foreign object raises in it becomes one `InputError`.
+
+    >>> with one_sentence("The graph"):
+    ...     float("x")
+    Traceback (most recent call last):
+    ansgt.errors.InputError: The graph cannot be read: could not convert string to float: 'x'.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what} cannot be read: {reason(error)}.") from error
 
 
 def _listed(name: str, names: list[str]) -> str:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ansgt.arrays import check_room, csr_of, numbers, unfinite
-from ansgt.errors import InputError
+from ansgt.errors import InputError, one_sentence
 from ansgt.names import Labelling, Names, encoded_labels
 from ansgt.settings import shown
 from ansgt.storage import content_hash
@@ -58,6 +58,7 @@ class Graph:
     links: Tensor | None = field(default=None, repr=False)
 
     @classmethod
+    @one_sentence("The graph")
     def from_data(cls, data: Any, name: str = "graph") -> "Graph":
         """From a PyG `Data` with `x`, `edge_index` or `adj_t`, optionally `y`; directed, doubled or looped edges are fine.
 
@@ -72,6 +73,7 @@ class Graph:
         return replace(graph, data=data)._named(data)
 
     @classmethod
+    @one_sentence("The graph")
     def from_arrays(cls, x: Any, edges: Any, y: Any = None, name: str = "graph") -> "Graph":
         """From features [n, p], edges (an edge_index [2, E] or a square scipy matrix) and labels [n]."""
         features = _check_features(x)
@@ -87,6 +89,7 @@ class Graph:
         """With the names that `data` has; labels are then numbers of its classes."""
         nodes, classes = getattr(data, "node_names", None), getattr(data, "class_names", None)
         columns = getattr(data, "columns", None) or getattr(getattr(data, "table", None), "plan", None)
+        columns = columns if isinstance(columns, dict) else None  # a stranger's field may have any name
         if nodes is not None and not isinstance(nodes, Names):
             nodes = Names(_listed(nodes))
         if nodes is not None and len(nodes) != self.num_nodes:
@@ -298,6 +301,7 @@ class Split:
         return self
 
 
+@one_sentence("The graph")
 def structure(source: Any) -> Graph:
     """A `Graph`, or from a scipy adjacency or a networkx graph one without features: for parts that need edges alone.
 
@@ -440,7 +444,7 @@ def _sparse_features(x: Any) -> Tensor:
     if len(x.shape) != 2:
         raise InputError(f"Field 'x' must have two dimensions [nodes, features], not shape {list(x.shape)}.")
     if x.format != "csr":
-        _check_foreign("x", x)
+        check_foreign("x", x)
         x = sp.csr_array(x)
     x = csr_of("x", x.data, x.indices, x.indptr, x.shape)
     return torch.sparse_csr_tensor(
@@ -451,8 +455,8 @@ def _sparse_features(x: Any) -> Tensor:
     )
 
 
-def _check_foreign(field: str, matrix: Any) -> None:
-    """Indices of a scipy matrix, before scipy follows them."""
+def check_foreign(field: str, matrix: Any) -> None:
+    """Checks the indices of a scipy matrix before scipy follows them."""
     if matrix.format in ("csr", "csc"):
         shape = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
         csr_of(field, matrix.data, matrix.indices, matrix.indptr, shape)
@@ -469,7 +473,7 @@ def _check_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
             raise InputError(f"The adjacency matrix is not square: shape {list(edges.shape)}.")
         if edges.shape[0] != num_nodes:
             raise InputError(f"The adjacency matrix has {edges.shape[0]} rows but 'x' has {num_nodes}.")
-        _check_foreign("edge_index", edges)
+        check_foreign("edge_index", edges)
         coo = sp.coo_array(edges)
         kept = coo.data != 0
         return coo.row[kept].astype(np.int64), coo.col[kept].astype(np.int64)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ansgt.arrays import check_room, numbers
-from ansgt.errors import InputError
+from ansgt.errors import InputError, one_sentence
 from ansgt.settings import shown
 
 LARGEST_LABEL = 2**31
@@ -148,6 +148,7 @@ class Labelling:
         return cls.from_dict(found)
 
 
+@one_sentence("Field 'y'")
 def encoded_labels(y: Any, num_nodes: int) -> tuple[Tensor, int, Names | None]:
     """Labels of any kind as classes [n] (-1: unknown), their number C, and their names where those are not 0..C-1.
 

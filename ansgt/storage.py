@@ -102,12 +102,19 @@ def write_json(path: Path | str, value: Any) -> None:
 
 def read_json(path: Path | str) -> Any:
     path = Path(path)
+    check_is_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"The file {path} does not exist.") from None
-    except (ValueError, OSError, RecursionError):
+    except (ValueError, OSError, RecursionError, MemoryError):
         raise InputError(f"The file {path} is not valid JSON (truncated, damaged or unreadable).") from None
+
+
+def check_is_file(path: Path) -> None:
+    """Refuses what can be opened and is no file: a device has no end, and a pipe would be waited for."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a file.")
 
 
 def write_sealed_json(path: Path | str, value: Mapping[str, Any]) -> None:
@@ -162,6 +169,7 @@ def save_state(path: Path, state: Any) -> None:
 
 def load_state(path: Path) -> Any:
     """What `save_state` stored; raises `InputError` for a truncated, damaged or foreign file."""
+    check_is_file(path)
     try:
         with safe_open(str(path), framework="pt") as stored:
             tensors = {key: stored.get_tensor(key) for key in stored.keys()}  # noqa: SIM118
@@ -240,6 +248,7 @@ def content_hash(*parts: Any) -> str:
 
 def file_sha256(path: Path) -> str:
     """Hex sha256 of a file; raises `InputError` where it cannot be read."""
+    check_is_file(path)
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -91,6 +91,7 @@ def test_a_matrix_from_its_parts() -> None:
         ({"indptr": [0, 9, 1, 2, 3, CSR.nnz]}, "must not decrease"),
         ({"data": CSR.data[1:]}, "values of shape"),
         ({"shape": [5]}, "must be two sizes"),
+        ({"shape": [5, 2**62]}, "larger than any matrix"),
         ({"indices": CSR.indices.astype(float)}, "must be a list of integers"),
     ],
 )

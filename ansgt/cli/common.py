@@ -17,7 +17,7 @@ import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from ansgt.errors import BrokenRunError, InputError, LostRankError
+from ansgt.errors import BrokenRunError, InputError, LostRankError, is_out_of_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -140,6 +140,8 @@ def _fail_once(sentence: str) -> None:
 
 def refusal(error: BaseException) -> str | None:
     """One sentence for what the operating system refused; None for any other error."""
+    if is_out_of_memory(error):
+        return "The memory is used up. The setting memory (-o memory=2G) makes ANS-GT hold less of it."
     number = error.errno if isinstance(error, OSError) else None
     if number is None:  # libraries that write by themselves put the system's number into their words
         found = re.search(r"os error (\d+)|No space left on device", str(error))
@@ -150,7 +152,7 @@ def refusal(error: BaseException) -> str | None:
     name = getattr(error, "filename", None)
     where = f" ({os.fsdecode(name)})" if isinstance(name, str | bytes) else ""
     advice = " Make room and try again; a run goes on with --resume." if number in DISK else ""
-    return f"The system refused to go on: {words}{where}.{advice}"
+    return str(InputError(f"The system refused to go on: {words}{where}.{advice}"))
 
 
 @contextlib.contextmanager

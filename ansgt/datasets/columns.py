@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ansgt.datasets.tables import Table
-from ansgt.errors import InputError
+from ansgt.errors import InputError, one_sentence
 from ansgt.names import is_missing
 from ansgt.settings import brief, shown
 
@@ -38,7 +38,8 @@ def fit_plan(table: Table) -> Plan:
     left_out: dict[str, str] = {}
     for name in table.names:
         values = [None if is_missing(value) else value for value in table[name]]
-        found = _kind(name, values)
+        with one_sentence(f"The column {brief(name)!r} of features"):
+            found = _kind(name, values)
         if isinstance(found, str):
             left_out[name] = found
         else:
@@ -57,7 +58,10 @@ def features_of(table: Table, plan: Plan) -> np.ndarray:
         warnings.warn(
             f"Columns of the training table that are not there, and count as absent: {named}.", stacklevel=2
         )
-    parts = [_column(name, table.columns.get(name, [None] * len(table)), one) for name, one in plan.items()]
+    parts = []
+    for name, one in plan.items():
+        with one_sentence(f"The column {brief(name)!r} of features"):
+            parts.append(_column(name, table.columns.get(name, [None] * len(table)), one))
     return np.concatenate([np.zeros((len(table), 0), np.float32), *parts], axis=1)
 
 
@@ -128,7 +132,7 @@ def _filled(name: str, values: Sequence[Any], median: float) -> tuple[np.ndarray
         found = np.array(
             [np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         wrong = next(value for value in values if not is_missing(value) and not _is_number(value))
         raise InputError(
             f"The column {brief(name)!r} held numbers in training and holds {shown(wrong)} now."
@@ -140,6 +144,6 @@ def _filled(name: str, values: Sequence[Any], median: float) -> tuple[np.ndarray
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

@@ -14,7 +14,7 @@ from ansgt.datasets.columns import Plan, features_of, fit_plan
 from ansgt.datasets.files import SUFFIXES
 from ansgt.datasets.substitute import without_features
 from ansgt.datasets.tables import NODES, Table, unified
-from ansgt.errors import InputError
+from ansgt.errors import InputError, one_sentence
 from ansgt.names import Names, encoded_labels, is_missing
 from ansgt.settings import brief, shown
 
@@ -28,6 +28,7 @@ ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node
 PARTS = {"train": "train", "val": "val", "valid": "val", "validation": "val", "test": "test"}
 
 
+@one_sentence("The graph")
 def from_edges(
     edges: Any,
     features: Any = None,
@@ -100,7 +101,7 @@ def named_data(
     from torch_geometric.data import Data
 
     labels, _, classes = encoded_labels(y, len(names))
-    known = None if list(names) == list(range(len(names))) else Names(names)
+    known = None if _are_numbers(names) else Names(names)
     used = None if table is None or not table.names else table
     return Data(
         edge_index=_both_ways(edge_index),
@@ -111,6 +112,14 @@ def named_data(
         table=used,
         **more,
     )
+
+
+def _are_numbers(names: Sequence[Any]) -> bool:
+    """Whether the names are 0..n-1, which need not be kept."""
+    if isinstance(names, range):
+        return names == range(len(names))
+    kinds = (int, np.integer)
+    return all(isinstance(name, kinds) and name == place for place, name in enumerate(names))
 
 
 def _both_ways(edges: Tensor) -> Tensor:
@@ -167,9 +176,10 @@ class _Rows:
                 f"Which column of the {table.what} names the nodes? Say node=... ({', '.join(table.names[:12])})."
             )
         names = table[key]
-        absent = next((row for row, name in enumerate(names) if is_missing(name)), None)
-        if absent is not None:
-            raise InputError(f"Row {absent} of the {table.what} has no name in column {key!r}.")
+        for row, name in enumerate(names):
+            if is_missing(name):
+                raise InputError(f"Row {row} of the {table.what} has no name in column {brief(key)!r}.")
+            _check_name(name, row, table.what)
         return cls(table, names, key)
 
 
@@ -199,9 +209,22 @@ def _ends(edges: Any, source: str | None, target: str | None) -> tuple[list[Any]
     found = table[one], table[other]
     for row, ends in enumerate(zip(*found, strict=True)):
         if is_missing(ends[0]) or is_missing(ends[1]):
-            raise InputError(f"Row {row} of the {table.what} has no node in {one!r} or {other!r}.")
+            raise InputError(
+                f"Row {row} of the {table.what} has no node in {brief(one)!r} or {brief(other)!r}."
+            )
+        for name in ends:
+            _check_name(name, row, table.what)
     warn_dropped([name for name in table.names if name not in (one, other)], stacklevel=5)
     return found
+
+
+def _check_name(name: Any, row: int, what: str) -> None:
+    try:
+        hash(name)
+    except TypeError:
+        raise InputError(
+            f"Row {row} of the {what} names a node by a {type(name).__name__}; names are texts, numbers or tuples."
+        ) from None
 
 
 def _pairs(pairs: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -14,14 +14,14 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ansgt.arrays import numbers
+from ansgt.arrays import check_room, numbers
 from ansgt.datasets import custom
 from ansgt.datasets.columns import Plan
 from ansgt.datasets.edges import LABELS, named_data, read_edges, warn_dropped, with_features
 from ansgt.datasets.files import read_tables
 from ansgt.datasets.tables import Table
-from ansgt.errors import InputError, reason
-from ansgt.graph import Graph
+from ansgt.errors import InputError, one_sentence, reason
+from ansgt.graph import Graph, check_foreign
 from ansgt.settings import brief, shown
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ FIELDS = {"x": ("feat", "features", "x", "h"), "y": ("label", "labels", "y")}
 MASKS = ("train_mask", "val_mask", "test_mask")
 
 
+@one_sentence("The graph")
 def as_graph(source: Any, trained_on: Graph | None = None) -> tuple[Graph, Any]:
     """The graph of whatever holds one, and the data it was made of (with masks, if there are any).
 
@@ -47,6 +48,7 @@ def as_graph(source: Any, trained_on: Graph | None = None) -> tuple[Graph, Any]:
     return graph if trained_on is None else graph.with_classes_of(trained_on), data
 
 
+@one_sentence("The graph")
 def as_data(source: Any, plan: Plan | None = None) -> Any:
     """Whatever holds a graph, as something with `x`, `edge_index` (or `adj_t`) and `y`; for `fit` and `predict`.
 
@@ -95,6 +97,7 @@ def _refuse(source: Any) -> None:
         raise InputError(ONE_TABLE)
 
 
+@one_sentence("The graph")
 def from_networkx(graph: Any, *, label: str | None = None, features: Sequence[str] | None = None) -> "Data":
     """From a networkx graph, or a GraphML file; attributes of nodes are features.
 
@@ -116,12 +119,19 @@ def _read_networkx(graph: Any, label: str | None = None, features: Sequence[str]
     chosen = table.chosen(label, LABELS)
     of_edges = sorted({str(key) for *_, values in graph.edges(data=True) for key in values})
     warn_dropped(["direction"] * graph.is_directed() + of_edges, stacklevel=5)
-    wanted = [name for name in table.names if name != chosen] if features is None else list(features)
+    wanted = [name for name in table.names if name != chosen] if features is None else _chosen(features)
     places = {node: place for place, node in enumerate(nodes)}
     pairs = [(places[one], places[other]) for one, other in graph.edges()]
     edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T.contiguous()
     rest = Table({name: table[name] for name in wanted}, table.what)
     return named_data(edges, list(nodes), rest, None if chosen is None else table[chosen])
+
+
+def _chosen(features: Any) -> list[str]:
+    names = [] if isinstance(features, str) or not hasattr(features, "__iter__") else list(features)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"features must be a list of attributes' names, not {shown(features)}.")
+    return names
 
 
 def _graphml(path: Path) -> Any:
@@ -137,6 +147,7 @@ def _graphml(path: Path) -> Any:
         raise InputError(f"Cannot read the graph file {path}: {reason(error)}.") from None
 
 
+@one_sentence("The graph")
 def from_scipy(adjacency: Any, x: Any = None, y: Any = None, *, names: Sequence[Any] | None = None) -> "Data":
     """From a square scipy matrix, features [n, p] (None: degree and links) and labels [n]."""
     return with_features(_read_scipy(adjacency, x, y, names))
@@ -146,8 +157,12 @@ def _read_scipy(adjacency: Any, x: Any = None, y: Any = None, names: Sequence[An
     if not sp.issparse(adjacency) or len(adjacency.shape) != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise InputError(f"The adjacency must be a square scipy matrix, not {shown(adjacency)}.")
     number = adjacency.shape[0]
+    if names is not None and (isinstance(names, str) or not hasattr(names, "__len__")):
+        raise InputError(f"Field 'names' must be a list of names, not {shown(names)}.")
     if names is not None and len(names) != number:
         raise InputError(f"The adjacency has {number} rows, but there are {len(names)} names.")
+    check_room("adjacency", 32 * number)
+    check_foreign("adjacency", adjacency)
     matrix = sp.coo_array(adjacency)
     kept = matrix.data != 0
     weighted = bool((matrix.data[kept] != 1).any())
@@ -203,6 +218,9 @@ def _read_mapping(source: Mapping[str, Any]) -> Any:
             "A dict holds x, edge_index and y (and masks), or the tables edges, features and labels; "
             f"this one has {', '.join(map(brief, list(source)[:8])) or 'nothing'}."
         )
+    wrong = next((key for key in source if not isinstance(key, str)), None)
+    if wrong is not None:
+        raise InputError(f"A dict of fields has names for keys, not {shown(wrong)}.")
     custom.check_names(list(source))
     data = SimpleNamespace(**source)
     edges = source.get("edge_index")

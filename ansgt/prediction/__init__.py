@@ -15,6 +15,7 @@ from torch import Tensor
 from ansgt.config import RunConfig
 from ansgt.errors import InputError
 from ansgt.graph import Graph
+from ansgt.settings import Count, fit_value
 from ansgt.storage import DiskCache
 from ansgt.turns import turn
 
@@ -91,6 +92,7 @@ class TrainedModel(ABC):
         """Whom each of `nodes` attended to, the `top` largest shares."""
         from ansgt.prediction.focus import focus_of, focus_of_importance
 
+        top = fit_value("top", Count, top)
         attentions = self.attentions(nodes)
         if all(attentions):
             return [focus_of(each, top) for each in attentions]

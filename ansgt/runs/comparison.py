@@ -144,7 +144,7 @@ def train_run(prepare: Prepare, folder: RunFolder, source: Source, unknown: Cell
     try:
         data, config = prepare()
         known = folder.exists
-        trained = not known or len(folder.results()) < config.num_splits
+        trained = not known or not folder.is_finished
         with peak_memory(config.device) as peak:
             cache = DiskCache(source.cache_dir or default_cache_dir())
             run(config, data, folder.path, resume=known, environment=Environment(cache))

@@ -45,10 +45,12 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.names import Labelling
 from ansgt.ranks import ranks
+from ansgt.settings import shown
 from ansgt.storage import (
     SEAL,
     TEMPORARY,
     brief,
+    check_is_file,
     content_hash,
     damaged,
     file_sha256,
@@ -315,9 +317,18 @@ class RunFolder:
                 raise damaged(path)
         self.labelling()
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether every split is."""
+        return all(split.is_finished for split in self._splits())
+
     def results(self) -> list[dict[str, Any]]:
-        """Results of the finished splits, in order."""
-        return [split.result() for split in self._splits() if split.is_finished]
+        """Results of the finished splits, in order; raises `InputError` where a finished run has lost one."""
+        splits = self._splits()
+        lost = next((split for split in splits if not split.is_finished), None)
+        if lost is not None and self._summary.exists():  # it is written when all are done
+            raise InputError(f"{lost.path} has lost its result.json (damaged); train it again with --resume.")
+        return [split.result() for split in splits if split.is_finished]
 
     def _splits(self) -> list[SplitFolder]:
         return [self.split(index) for index in range(self.config().num_splits)]
@@ -464,6 +475,8 @@ class RunFolder:
 
 def open_run(path: Path | str) -> RunFolder:
     """An existing run directory; raises `InputError` where there is none, or where its files are not what was written."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"A run directory is a path, not {shown(path)}.")
     path = Path(path)
     if not os.path.isdir(path):
         raise InputError(f"The run directory {path} does not exist.")
@@ -489,6 +502,7 @@ def _write_rows(path: Path, rows: Rows) -> None:
 def _read_rows(path: Path) -> Rows:
     if not path.exists():
         return []
+    check_is_file(path)
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except (ValueError, OSError, RecursionError) as error:
@@ -499,6 +513,7 @@ def _read_rows(path: Path) -> Rows:
 
 
 def _read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    check_is_file(path)
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in names}

@@ -126,6 +126,19 @@ def test_fit_predict_and_score_take_it(case: str, tmp_path: Path) -> None:
     assert np.allclose(there, clf.predict_proba(), atol=1e-6)
 
 
+class Hostile:
+    """Looks like a graph, and raises."""
+
+    @property
+    def edge_index(self) -> Any:
+        raise RuntimeError("no")
+
+
+def foreign(matrix: Any) -> Any:
+    matrix.indices[0] = 9
+    return matrix
+
+
 SENTENCES: dict[str, tuple[Any, str]] = {
     "HeteroData": (HeteroData(), r"several kinds of nodes .*data\.to_homogeneous\(\)"),
     "a DGL graph of several kinds": (
@@ -148,6 +161,11 @@ SENTENCES: dict[str, tuple[Any, str]] = {
         "Fit one classifier per column",
     ),
     "a matrix that is not square": (sp.csr_array((3, 4)), "square scipy matrix"),
+    "a matrix with foreign places": (foreign(sp.csr_array(np.eye(3))), "adjacency.* names column 9"),
+    "a matrix larger than memory": (sp.coo_array((2**40, 2**40)), "Field 'adjacency' needs"),
+    "a number as a key": ({"edge_index": BOTH, 3: 1}, "names for keys, not 3"),
+    "what raises when it is looked at": (Hostile(), "The graph cannot be read: no"),
+    "labels larger than any number": ({"x": X, "edge_index": BOTH, "y": [10**500] * NUM}, "Field 'y' cannot"),
     "no such file": ("nowhere.graphml", r"nowhere\.graphml does not exist"),
     "too many tables": ("a.csv,b.csv,c.csv,d.csv", "EDGES,FEATURES,LABELS"),
 }
@@ -238,3 +256,15 @@ def test_graphs_on_disk_are_data_sets(tmp_path: Path) -> None:
         dataset = load(name)
         assert dataset.graph.num_classes == 2
         assert dataset.default_split == "uniform-60-20-20"
+
+
+def test_names_that_are_no_list() -> None:
+    with pytest.raises(InputError, match="Field 'names' must be a list of names, not 3"):
+        ansgt.from_scipy(sp.csr_array(np.eye(3)), names=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="features must be a list of attributes' names, not 'size'"):
+        ansgt.from_networkx(networkx.path_graph(3), features="size")
+
+
+def test_a_strangers_field_columns_is_no_plan() -> None:
+    graph, _ = as_graph(Data(x=X, edge_index=BOTH, columns=["width", "height"]))
+    assert graph.columns is None

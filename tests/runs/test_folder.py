@@ -98,6 +98,24 @@ def test_run_json_without_its_fields(run: Path, content: str) -> None:
     refused(run, "run.json")
 
 
+def test_a_finished_run_that_lost_a_split_is_noticed(run: Path) -> None:
+    (run / "split-0" / "result.json").unlink()
+    with pytest.raises(InputError, match=r"split-0 has lost its result\.json"):
+        open_run(run).results()
+    (run / "summary.json").unlink()  # now it is a run that was interrupted
+    assert open_run(run).results() == []
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device without end")
+@pytest.mark.parametrize(
+    "name", ["config.json", "run.json", "split-0/result.json", "split-0/model.safetensors"]
+)
+def test_a_device_in_place_of_a_file_is_not_read(run: Path, name: str) -> None:
+    (run / name).unlink()
+    (run / name).symlink_to("/dev/zero")
+    refused(run, Path(name).name)
+
+
 @pytest.mark.parametrize("index", [None, "0", 1.5, -1, 7])
 def test_a_result_of_no_split(run: Path, index: object) -> None:
     path = run / "split-0" / "result.json"
@@ -166,3 +184,8 @@ def test_an_object_in_predictions_is_never_unpickled(run: Path) -> None:
 def test_a_path_that_is_too_long(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         open_run(tmp_path / ("x" * 5000))
+
+
+def test_what_is_no_path() -> None:
+    with pytest.raises(InputError, match="A run directory is a path, not 3"):
+        open_run(3)  # type: ignore[arg-type]
