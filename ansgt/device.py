@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from ansgt.errors import InputError
-from ansgt.settings import shown
 
 KNOWN = "auto, cpu, cuda, cuda:<number>"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -31,7 +30,7 @@ def resolve_device(name: str) -> str:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError, ValueError):
-        raise InputError(f"Unknown device {shown(name)}; known: {KNOWN}.") from None
+        raise InputError(f"Unknown device {str(name)[:80]!r}; known: {KNOWN}.") from None
     if device.type == "cuda" and (
         not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()
     ):
