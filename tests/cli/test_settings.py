@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from ansgt.cli import build_app
 from ansgt.cli.settings import table
+from ansgt.runs.prepare import Request, build_config
+from ansgt.settings import OptimSettings
 
 ask = CliRunner()
 
@@ -20,8 +22,9 @@ def rows_of(*words: str) -> dict[str, dict[str, str]]:
 
 
 def test_defaults_are_those_that_a_run_would_have() -> None:
-    own, gcn = rows_of(), rows_of("gcn", "--dataset", "cora")
-    assert own["warmup_epochs"]["default"] == "100", "section 6.1, not the general default"
+    own, gcn = rows_of("--dataset", "newman"), rows_of("gcn", "--dataset", "cora")
+    shipped = build_config(Request("newman", "ansgt", "given"))
+    assert float(own["lr"]["default"]) == shipped.optim.lr != OptimSettings().lr
     assert own["coarsening_rate"]["takes"].startswith("number in (0, 1]")
     assert "num_sampled" not in gcn
     assert gcn["name"]["help"].startswith("Optimizer")
