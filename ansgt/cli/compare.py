@@ -27,8 +27,12 @@ def compare(
     models: Annotated[str, typer.Option(help="Names of models, separated by commas.")],
     datasets: Annotated[str, typer.Option(help="Names of data sets, separated by commas.")],
     root: RootOption = "data",  # type: ignore[assignment]
-    split: Annotated[str, typer.Option(help="The split that every cell uses.")] = "uniform-60-20-20",
-    num_splits: Annotated[int, typer.Option(help="How many repetitions of the split.")] = 10,
+    split: Annotated[
+        str, typer.Option(help="The split that every cell uses; also a file: folds.npz.")
+    ] = "uniform-60-20-20",
+    num_splits: Annotated[
+        int | None, typer.Option(help="How many repetitions of the split (default: 10; all of a file).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seeds the splits, the initialisation and every draw.")] = 0,
     reference: Annotated[
         str | None, typer.Option(help="Model the others are compared with (default: the best mean rank).")
@@ -49,6 +53,7 @@ def compare(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """Train several models on several data sets with the same splits, and compare them."""
+    from ansgt.datasets.folds import SUFFIX
     from ansgt.errors import unknown_name
     from ansgt.report.comparison import write_comparison
     from ansgt.runs.comparison import Comparison
@@ -59,7 +64,7 @@ def compare(
         models=_names(models),
         datasets=_names(datasets),
         split=split,
-        num_splits=num_splits,
+        num_splits=10 if num_splits is None and not split.endswith(SUFFIX) else num_splits,
         seed=seed,
         root=root,
         run_dir=run_dir,

@@ -53,9 +53,13 @@ def train(
     root: RootOption = "data",  # type: ignore[assignment]
     split: Annotated[
         str | None,
-        typer.Option(help="uniform-60-20-20, per-class-60-20-20, geom-gcn, public, official or given."),
+        typer.Option(
+            help="uniform-60-20-20, per-class-60-20-20, geom-gcn, public, official or given; or a file: folds.npz."
+        ),
     ] = None,
-    num_splits: Annotated[int, typer.Option(help="How many repetitions of the split.")] = 1,
+    num_splits: Annotated[
+        int | None, typer.Option(help="How many repetitions of the split (default: 1; all of a file).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seeds the splits, the initialisation and every draw.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
     config: Annotated[Path | None, typer.Option(help="A settings file in place of the shipped one.")] = None,

@@ -21,9 +21,10 @@ DESCRIPTOR = 24
 
 
 def read_arrays(
-    path: Path, wanted: Collection[str], texts: Collection[str] = ()
+    path: Path, wanted: Collection[str], texts: Collection[str] = (), what: str = "graph file"
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The wanted arrays of an `.npz`, and the names of all that it holds; those in `texts` may hold text.
+    """The wanted arrays of an `.npz`, and the names of all that it holds; those in `texts` may hold text. `what` is
+    what an error calls the file.
 
     Raises:
         InputError: the file is no `.npz`, damaged, encrypted, larger than it may be, or a wanted array holds something
@@ -39,9 +40,9 @@ def read_arrays(
             found = {name: _read(archive, name, member, kinds[name]) for name, member in chosen.items()}
             return found, list(members)
     except InputError as error:
-        raise InputError(f"Cannot read the graph file {path}: {error}") from None
+        raise InputError(f"Cannot read the {what} {path}: {error}") from None
     except Exception as error:  # zlib, zipfile, numpy and the system each have their own
-        raise InputError(f"Cannot read the graph file {path}: {reason(error)}.") from None
+        raise InputError(f"Cannot read the {what} {path}: {reason(error)}.") from None
 
 
 def check_size(path: Path, declared: int) -> None:

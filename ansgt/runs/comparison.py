@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
+from ansgt.datasets.folds import with_split
 from ansgt.datasets.load import Source
 from ansgt.device import peak_memory, resolve_device
 from ansgt.errors import InputError
@@ -33,7 +34,7 @@ class Comparison:
 
     Args:
         models, datasets: names; every pair is a cell.
-        split, num_splits, seed: the same for all cells, so that differences are paired.
+        split, num_splits, seed: the same for all cells, so that differences are paired; None: all splits of a file.
         root, cache_dir: of the data sets.
         run_dir: holds a run directory per cell, `<dataset>/<model>`; a finished one is read, an unfinished one resumed.
         device: auto, cpu, cuda or cuda:<number>.
@@ -45,7 +46,7 @@ class Comparison:
     models: tuple[str, ...]
     datasets: tuple[str, ...]
     split: str
-    num_splits: int = 10
+    num_splits: int | None = 10
     seed: int = 0
     root: Path | str = "data"
     run_dir: Path | str = "runs/compare"
@@ -63,14 +64,15 @@ class Comparison:
         """Data sets as they were given -> their names, by which all cells of a column go, failed ones too."""
         if not self.models or not self.datasets:
             raise InputError("--models and --datasets must each name at least one.")
-        if self.num_splits < 1:
+        if self.num_splits is not None and self.num_splits < 1:
             raise InputError(f"num_splits must be positive, not {self.num_splits}.")
         for model in self.models:
             resolve_model(model)
         names: dict[str, str] = {}
         for dataset in self.datasets:
             loaded = load(dataset, self.root, cache_dir=self.cache_dir)
-            loaded.split(self.split, 0, self.seed)
+            with_splits, name, _ = with_split(loaded, self.split)
+            with_splits.split(name, 0, self.seed)
             if loaded.name in names.values():
                 raise InputError(f"--datasets names two data sets that are called '{loaded.name}'.")
             names[dataset] = loaded.name
@@ -109,6 +111,7 @@ class Comparison:
             datasets=tuple(files.get(name, name) for name in self.datasets),
             root=Path(self.root).resolve(),
             run_dir=Path(self.run_dir).resolve(),
+            split=str(Path(self.split).resolve()) if Path(self.split).is_file() else self.split,
             cache_dir=None if self.cache_dir is None else Path(self.cache_dir).resolve(),
         )
 

@@ -20,6 +20,7 @@ from ansgt.config import (
     shipped_file,
 )
 from ansgt.datasets import Dataset
+from ansgt.datasets.folds import with_split
 from ansgt.datasets.load import Source
 from ansgt.device import resolve_device
 from ansgt.errors import InputError
@@ -77,15 +78,16 @@ def prepare_run(
         source: where raw files are.
         config: a settings file in place of the shipped one.
         overrides: single settings.
-        request: `split` (by default the data set's own), `num_splits`, `seed`, `device`, `effort` and `time_limit`, as for
-            `Request`.
+        request: `split` (by default the data set's own; also the path of a file), `num_splits` (by default 1, and all of a
+            file), `seed`, `device`, `effort` and `time_limit`, as for `Request`.
     """
     data = dataset if isinstance(dataset, Dataset) else source.load(dataset)
     if data.graph.num_classes < 2:
         raise InputError(
             f"Field 'y' of '{data.name}' has {data.graph.num_classes} class(es); classification needs at least 2."
         )
-    split = request.pop("split", None) or data.default_split
+    data, split, number = with_split(data, request.pop("split", None))
+    request["num_splits"] = number if request.get("num_splits") is None else request["num_splits"]
     device = resolve_device(request.pop("device", "auto"))
     asked = Request(data.name, model, split, device=device, **request)
     return data, build_config(asked, config, overrides)

@@ -84,6 +84,10 @@ class FinishedRun:
         return self.dataset.graph
 
     def split(self, index: int = 0) -> Split:
+        """A split of the data set; one that came from a file of its own is read from the record."""
+        if self.config.split not in self.dataset.split_names:
+            nodes = {part: torch.from_numpy(ids) for part, ids in self.folder.split(index).parts().items()}
+            return Split(**nodes, name=self.config.split, index=index).check(self.graph)
         return self.dataset.split(self.config.split, index, self.config.seed)
 
     def trained(self, index: int = 0) -> TrainedModel:

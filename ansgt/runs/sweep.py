@@ -133,7 +133,9 @@ class Sweep:
 
     def anywhere(self) -> "Sweep":
         """The same with whole paths: workers elsewhere start in other folders."""
-        cache, config = self.source.cache_dir, self.options.get("config")
+        cache = self.source.cache_dir
+        paths = {name: self.options.get(name) for name in ("config", "split")}
+        whole = {name: Path(path).resolve() for name, path in paths.items() if path and Path(path).is_file()}
         source = replace(
             self.source,
             root=Path(self.source.root).resolve(),
@@ -144,7 +146,7 @@ class Sweep:
             dataset=str(Path(self.dataset).resolve()) if Path(self.dataset).exists() else self.dataset,
             run_dir=self.run_dir.resolve(),
             source=source,
-            options={**self.options, "config": None if config is None else Path(config).resolve()},
+            options={**self.options, **whole},
         )
 
     def run(self, workers: Workers = Workers(), on_outcome: OnOutcome | None = None) -> dict[str, Any]:

@@ -92,3 +92,27 @@ def test_bad_efforts_are_one_sentence(options: list[str], sentence: str) -> None
     assert result.exit_code == 2
     assert sentence in result.stderr.replace("\n", " ")
     assert "Traceback" not in result.stderr
+
+
+def test_splits_from_a_file_are_all_trained_and_the_record_keeps_them(tmp_path: Path) -> None:
+    order, folds = np.random.default_rng(0).permutation(128), tmp_path / "folds.npz"
+    parts = {"train": order[:70], "val": order[70:100], "test": order[100:]}
+    turned = {part: (nodes + 1) % 128 for part, nodes in parts.items()}
+    np.savez(
+        folds,
+        **{f"{part}_{n}": nodes for n, one in enumerate([parts, turned]) for part, nodes in one.items()},
+    )
+    command = ["train", "newman", *QUICK, "--split", str(folds), "--run-dir", str(tmp_path / "run")]
+    trained = call(*command)
+    assert trained["split"].startswith("folds-")
+    assert len(trained["test_accuracy"]["per_split"]) == 2
+    results = [json.loads((tmp_path / f"run/split-{n}/result.json").read_text()) for n in range(2)]
+    assert len({one["split_hash"] for one in results}) == 2
+    np.savez(folds, **parts)
+    refused = CliRunner().invoke(build_app(["train"]), [*command, "--resume"])
+    assert refused.exit_code == 2
+    assert "other settings (split" in refused.stderr
+    folds.unlink()
+    assert call("evaluate", str(tmp_path / "run"), "--device", "cpu")["matches_record"]
+    refused = CliRunner().invoke(build_app(["train"]), [*command, "--overwrite"])
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
