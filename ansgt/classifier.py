@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.turns import turn
 
 if TYPE_CHECKING:
+    from ansgt.metrics import Scores
     from ansgt.prediction.explanation import Explanation, Explanations
     from ansgt.prediction.faithfulness import Faithfulness
 
@@ -29,6 +30,25 @@ ROWS = (
     "fit takes a graph, and its labels with it: fit(data). Rows without edges have no graph; give "
     "ansgt.from_edges(edges, features, labels), or take another classifier of scikit-learn."
 )
+
+
+HERE_ALONE = ("_folder", "_trained", "_last")
+"""Attributes that neither pickle nor copy takes along."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Moved:
+    """The trained model on a graph that was asked about.
+
+    Args:
+        content: of that graph, as it was given.
+        for_few: whether no more was computed than some nodes need.
+        trained: the model.
+    """
+
+    content: tuple[Any, ...] | None
+    for_few: bool
+    trained: TrainedModel
 
 
 class NodeClassifier(NodeEstimator):
@@ -47,7 +67,9 @@ class NodeClassifier(NodeEstimator):
             and samplings as experts, weighted on validation); None: the settings that ship, and those given here.
         time_limit: seconds that `fit` may take; they are used for experts, as with "best".
         epochs, patience: training epochs, and after how many without progress training ends (None: never).
-        select: validation score that picks the epoch.
+        select: validation score that picks the epoch: accuracy, loss, or another metric of `score`.
+        class_weight: "balanced": every class counts alike in the loss, however rare it is; or class -> weight; None: 1.
+        calibrate: probabilities are scaled on the validation part, so that confidences mean what they say.
         num_models: models trained from different seeds, which predict together.
         lr, weight_decay, batch_size: of the optimizer.
         hidden_channels, num_layers, num_heads, dropout, input_dropout: of the model.
@@ -70,6 +92,7 @@ class NodeClassifier(NodeEstimator):
     _run: FinishedRun | None = None
     _folder: PrivateFolder | None = None
     _trained: TrainedModel | None = None
+    _last: "_Moved | None" = None
 
     def fit(
         self,
@@ -126,40 +149,75 @@ class NodeClassifier(NodeEstimator):
         found: np.ndarray = classes[probabilities.argmax(axis=1)]
         return found
 
-    def predict_proba(self, data: Any = None, nodes: Any = None) -> np.ndarray:
+    @overload
+    def predict_proba(
+        self, data: Any = None, nodes: Any = None, *, return_std: Literal[False] = False
+    ) -> np.ndarray: ...
+    @overload
+    def predict_proba(
+        self, data: Any = None, nodes: Any = None, *, return_std: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict_proba(
+        self, data: Any = None, nodes: Any = None, *, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Class probabilities [n, C], float32.
 
         Args:
             data: the training graph grown by nodes and edges, or another one with the same features. None: the training
                 graph, whose probabilities are those that training ended with, as they stand in the record.
             nodes: a mask, names, or indices where nodes have no names; None: all.
+            return_std: also how far the S sequences of a node (and several models) disagree: the standard deviation of the
+                probabilities they give [n, C], before any temperature.
         """
         self._fitted()
         if data is not None:
-            from ansgt.datasets import LabelledNodes, as_graph
+            from ansgt.datasets import LabelledNodes
 
             if isinstance(data, LabelledNodes):
                 data, nodes = None, data
         if data is None:
-            stored = self._probabilities  # read once: another thread may fit anew
-            chosen: np.ndarray = stored[self.graph_.find(nodes).numpy()]
-            return chosen
+            with turn():
+                chosen = self.graph_.find(nodes)
+                probabilities: np.ndarray = self._probabilities[chosen.numpy()]
+                return (probabilities, self.trained_.spread(chosen).numpy()) if return_std else probabilities
         with turn():
-            run = self._fitted()
-            graph, _ = as_graph(data, run.graph)
-            return run.predict_proba(run.moved(graph), graph.find(nodes)).numpy()
+            trained, chosen = self._moved(data, nodes)
+            probabilities = self._fitted().predict_proba(trained, chosen).numpy()
+            return (probabilities, trained.spread(chosen).numpy()) if return_std else probabilities
 
-    def score(self, mask: Any = None) -> float:
-        """Accuracy on the given nodes (mask or indices; default: the test part)."""
-        from ansgt.runs.record import score
+    def score(self, mask: Any = None, y: Any = None, *, metric: str = "accuracy") -> float:
+        """One metric of some nodes.
 
+        Args:
+            mask: a mask, names or indices; None: the test part.
+            y: belongs to other estimators of scikit-learn; the graph has its labels.
+            metric: accuracy, balanced_accuracy, macro_f1, roc_auc (several classes: one against the rest), log_loss, brier,
+                calibration_error, or official: what the data set's benchmark asks for.
+        """
+        from ansgt.metrics import metric as known_metric
+
+        chosen = known_metric(metric, self._fitted().config.dataset)
+        return chosen(*self._scored(mask))
+
+    def scores(self, mask: Any = None) -> "Scores":
+        """Every metric of some nodes, beside what a constant guess scores there; prints as a table.
+
+        Args:
+            mask: as for `score`.
+        """
+        from ansgt.metrics import Scores
+
+        return Scores.of(*self._scored(mask))
+
+    def _scored(self, mask: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities and labels of the nodes that shall be scored."""
         graph = self._fitted().graph
         nodes = self.split_.test if mask is None else graph.find(mask)
         if len(nodes) == 0:
             raise InputError("There is nothing to score: the mask is empty.")
         if bool((graph.y[nodes] < 0).any()):
             raise InputError("The mask holds nodes without a label.")
-        return score(torch.from_numpy(self._probabilities[nodes.numpy()]), graph.y[nodes])[0]
+        return self._probabilities[nodes.numpy()], graph.y[nodes].numpy()
 
     @overload
     def explain(
@@ -177,14 +235,33 @@ class NodeClassifier(NodeEstimator):
             top: how many attended nodes to list of each.
             data: another graph, as for `predict`; the explanation says which of the node's neighbours were trained on.
         """
-        from ansgt.datasets import as_graph
-
-        run = self._fitted()
+        self._fitted()
+        single = isinstance(node, str | tuple) or not hasattr(node, "__len__")
         with turn():
-            trained = self.trained_ if data is None else run.moved(as_graph(data, run.graph)[0])
-            if isinstance(node, str | tuple) or not hasattr(node, "__len__"):
-                return trained.explain(node, top)
-            return trained.explain_nodes(trained.graph.find(node).tolist(), top)
+            if data is None:
+                trained = self.trained_
+                chosen = torch.tensor([trained.graph.place(node)]) if single else trained.graph.find(node)
+            else:
+                trained, chosen = self._moved(data, [node] if single else node)
+            found = trained.explain_nodes(chosen.tolist(), top)
+            return found[0] if single else found
+
+    def _moved(self, data: Any, nodes: Any) -> tuple[TrainedModel, torch.Tensor]:
+        """The model on another graph, and the places of `nodes` in it; the graph asked about last is still there."""
+        from ansgt.datasets.sources import as_graph, content_of
+        from ansgt.planner import FEW
+
+        run, content, last = self._fitted(), content_of(data), self._last
+        known = last is not None and content is not None and last.content == content
+        graph = last.trained.graph if last is not None and known else as_graph(data, run.graph)[0]
+        chosen = graph.find(nodes)
+        few = nodes is not None and FEW * len(chosen) <= graph.num_nodes
+        if last is None or not known or last.for_few > few:
+            self._last = None  # two large graphs need not be there at once
+            trained = run.moved(graph, asked=len(chosen) if few else None)
+            last = _Moved(content, few, trained)
+            self._last = last if content is not None else None
+        return last.trained, chosen
 
     def faithfulness(self, nodes: Any = None, **options: int) -> "Faithfulness":
         """Whether explanations are true of the model: how far the predicted class falls without the nodes they name.
@@ -273,13 +350,14 @@ class NodeClassifier(NodeEstimator):
         run.folder.split(0).check_split(split)
         with turn():
             self._run, self._folder, self._trained, self._probabilities = run, folder, None, probabilities
+            self._last = None
             self.config_, self.graph_, self.split_, self.history_ = run.config, run.graph, split, history
             self.classes_ = run.graph.classes
         return self
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: the files of the run travel, the trained model is built again from them."""
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_folder", "_trained")}
+        state = {name: value for name, value in self.__dict__.items() if name not in HERE_ALONE}
         if self._folder is not None:
             state["_files"] = self._folder.packed()
         return state

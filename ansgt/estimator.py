@@ -53,6 +53,8 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight_decay: float | Default = DEFAULT,
         patience: int | Default | None = DEFAULT,
         select: str = DEFAULT,
+        class_weight: Any = DEFAULT,
+        calibrate: bool | Default = DEFAULT,
         num_models: int | Default = DEFAULT,
         hidden_channels: int | Default = DEFAULT,
         num_layers: int | Default = DEFAULT,

@@ -275,6 +275,11 @@ class Split:
         """sha256 over the three index lists: two results compare only when this agrees."""
         return content_hash(self.train.numpy(), self.val.numpy(), self.test.numpy())
 
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        """The nodes of each part by its name."""
+        return {part: getattr(self, part).numpy() for part in ("train", "val", "test")}
+
     def majority_share(self, y: Tensor) -> float:
         """Share of the test part that its most frequent class holds: what a constant guess scores."""
         if len(self.test) == 0:

@@ -56,6 +56,32 @@ def sym_norm(adj: sp.csr_array, self_loops: bool = True) -> sp.csr_array:
     return scaled
 
 
+def fingerprint(array: np.ndarray) -> int:
+    """64 bits that change with any entry of a contiguous array, and almost surely where entries change places.
+
+    sum over words w_i of (2i + 1) K w_i modulo 2^64: a tenth of the time of a cryptographic hash, for telling whether
+    what is in memory is still what it was.
+
+    >>> one = fingerprint(np.array([0, 1]))
+    >>> one == fingerprint(np.arange(2)), one == fingerprint(np.array([1, 0]))
+    (True, False)
+    """
+    flat = array.reshape(-1).view(np.uint8)
+    whole = len(flat) // 8 * 8
+    rest = int.from_bytes(flat[whole:].tobytes(), "little")
+    return hash((array.shape, array.dtype.str, int(_word_sum(flat[:whole].view(np.uint64))), rest))
+
+
+@njit(cache=True)
+def _word_sum(words: np.ndarray) -> np.uint64:
+    total, factor = np.uint64(0), np.uint64(0x9E3779B97F4A7C15)
+    step = np.uint64(2) * factor
+    for word in words:
+        total += word * factor
+        factor += step
+    return total
+
+
 def row_norm(matrix: sp.csr_array) -> sp.csr_array:
     """Rows scaled to sum 1; an all-zero row stays all-zero."""
     matrix = sp.csr_array(matrix)

@@ -71,7 +71,7 @@ class SequencePipeline:
         seen = graph if features is None else graph.with_features(features)
         self.plan = plan or plan_sequences(seen, settings, self.device)
         cache = DiskCache(None) if cache is None else cache
-        self.heuristics = fit_heuristics(settings, graph, cache, self.plan.rows != "computed")
+        self.heuristics = fit_heuristics(settings, graph, cache, self.plan.rows)
         streams = self.plan.mixture == "streamed"
         self.mixture = build_mixture(self.heuristics, graph.num_nodes, self.device, streams)
         self.sampler = self._sampler(settings.num_augmentations)

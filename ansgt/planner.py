@@ -27,14 +27,15 @@ from ansgt.device import (
 )
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.heuristics.base import candidate_limit
+from ansgt.heuristics.base import SMALL, candidate_limit
 from ansgt.ranks import ranks
 from ansgt.sequences import SequenceLayout, SequenceSettings
 from ansgt.settings import num_bytes
 from ansgt.stages import note
 
 Way = Literal["held", "streamed"]
-Rows = Literal["held", "computed", "stored"]
+Rows = Literal["held", "computed", "stored", "asked"]
+"""computed: anew for every block of centres, where a row does not depend on its block; asked: of any heuristic."""
 
 SMALL_TABLE = 1 << 30
 """Larger tables are streamed on a CPU even where they would fit, if they are made anew for every epoch anyway."""
@@ -43,6 +44,8 @@ PORTION = 16_384
 LARGE_PORTION = 1 << 29
 BLOCK_BYTES = 1 << 26
 """What the sequences of a streamed block of centres may take; three blocks are there at a time."""
+FEW = 16
+"""Nodes of a graph per node that is asked for, from which on these are few."""
 CHUNK = 256
 """Centres that are predicted at a time; portions and blocks are multiples."""
 _PROPOSAL = 8
@@ -63,6 +66,7 @@ class Load:
         width: hidden channels of the transformer.
         num_layers: of the transformer.
         redrawn: whether every epoch has new sequences.
+        asked: how many nodes are to be predicted, where that is known.
     """
 
     num_centres: int = 0
@@ -70,6 +74,11 @@ class Load:
     width: int = 128
     num_layers: int = 1
     redrawn: bool = False
+    asked: int | None = None
+
+    def is_small(self, num_nodes: int) -> bool:
+        """Whether so few of the nodes are asked for that nothing of all nodes is worth computing."""
+        return self.asked is not None and num_nodes > SMALL and FEW * self.asked <= num_nodes
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ def plan_sequences(
     """
     sizes = _Sizes(graph, settings, device, load)
     budget = _budget(settings, device)
-    choices = _choices(sizes, stored)
+    choices = _choices(sizes, stored) if not load.is_small(graph.num_nodes) else _choices_for_few(sizes)
     plan = next(
         (plan for plan in (sizes.plan(*one, budget) for one in choices) if plan.bytes <= budget), None
     )
@@ -167,6 +176,12 @@ def _choices(sizes: "_Sizes", stored: bool) -> list[tuple[Rows, Way, Way, bool]]
     if not ranks().alone:  # a process draws its share of a stream, but all of what is held
         return choices[2:] if large else shared + choices[2:]
     return choices[2:] if large else choices
+
+
+def _choices_for_few(sizes: "_Sizes") -> list[tuple[Rows, Way, Way, bool]]:
+    """The same where few nodes are asked for: their rows, candidates and sequences alone."""
+    fits = sizes.dense <= table_limit(sizes.device)
+    return [("asked", "streamed", "held", fits), ("asked", "streamed", "held", False)]
 
 
 def _budget(settings: SequenceSettings, device: torch.device) -> int:
@@ -220,7 +235,9 @@ class _Sizes:
         parts = {
             "already held": (process_memory() or (0, 0))[0] if is_main_memory(self.device) else 0,
             "features": self.features + self.features * self.num_coarse // max(n, 1),
-            "heuristics' rows": {"held": self.rows, "computed": self.least_rows, "stored": 0}[rows],
+            "heuristics' rows": {"held": self.rows, "computed": self.least_rows, "stored": 0, "asked": 0}[
+                rows
+            ],
             "candidates": self.mixture if mixture == "held" else 0,
             "proximities": pairs or links * 24 + n * 40,
             "coarse graph": n * 40 if self.num_coarse else 0,

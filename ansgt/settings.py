@@ -121,6 +121,20 @@ Memory = Annotated[int | str, ByteSize()]
 """Bytes, or a text like 4G."""
 
 
+Selected = Literal[
+    "accuracy",
+    "balanced_accuracy",
+    "macro_f1",
+    "roc_auc",
+    "log_loss",
+    "brier",
+    "calibration_error",
+    "loss",
+    "official",
+]
+"""What may pick an epoch, `ansgt.metrics.METRICS`: "loss" is another name of "log_loss", "official" the data set's own."""
+
+
 @dataclass(frozen=True)
 class ModelSettings:
     """Base of the settings of a model."""
@@ -163,8 +177,14 @@ class TrainSettings:
     """Stop after this many epochs without a better validation score; None never stops early."""
     eval_every: Count = 1
     """Epochs between two evaluations of the validation part."""
-    select: Literal["accuracy", "loss"] = "accuracy"
-    """Validation score that picks the epoch: accuracy (ties: lower loss) or loss."""
+    select: Selected = "accuracy"
+    """Validation score that picks the epoch (ties: lower loss): accuracy, loss, balanced_accuracy, macro_f1, roc_auc, brier,
+    calibration_error, or official: what the data set's benchmark asks for."""
+    class_weight: Literal["balanced"] | dict[Any, Any] | None = None
+    """What a training node of each class counts in the loss, as in scikit-learn: balanced (n / (C n_c), so that every class
+    counts alike) or class -> weight (1 where a class is not named), scaled so that the mean over the training part is 1."""
+    calibrate: bool = False
+    """Divides logits by a temperature after training, the one with the lowest loss on the validation part."""
     num_models: Few = 1
     """Models trained per split, from different seeds, each kept at its own best epoch; they predict by their mean."""
 

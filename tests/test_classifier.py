@@ -1,5 +1,6 @@
 """NodeClassifier: what a user of scikit-learn and PyG would try."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch_geometric.data import Data
 
 import ansgt
 from ansgt.errors import BrokenRunError, InputError
+from ansgt.heuristics import Heuristic
 
 QUICK = {
     "epochs": 3,
@@ -203,3 +205,44 @@ def test_what_needs_more_memory_than_there_is(data: Data) -> None:
         ansgt.NodeClassifier("mlp", hidden_channels=2**31, epochs=1, device="cpu").fit(data)
     with pytest.raises(InputError, match=r"num_layers must be in \[1, 1000\]"):
         ansgt.NodeClassifier("mlp", num_layers=10**6, device="cpu").fit(data)
+
+
+def test_few_nodes_of_a_large_graph_need_their_own_rows_alone(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heuristics of a graph beyond 6,000 nodes; the rows that are computed are those of the nodes asked for."""
+    fitted = ansgt.NodeClassifier(device="cpu", num_supernodes=0, num_proximity=2, **QUICK).fit(data)
+    rng = np.random.default_rng(0)
+    number = 6_100
+    x = torch.from_numpy(rng.random((number, fitted.graph_.num_features), dtype=np.float32))
+    edges = torch.from_numpy(rng.integers(0, number, (2, 12_000)))
+    large = Data(x=x, edge_index=torch.cat([edges, edges.flip(0)], dim=1))
+    computed: list[int] = []
+    compute = Heuristic._compute
+
+    def counted(self: Heuristic, nodes: np.ndarray) -> object:
+        computed.append(len(nodes))
+        return compute(self, nodes)
+
+    monkeypatch.setattr(Heuristic, "_compute", counted)
+    some = fitted.predict_proba(large, nodes=[5, 77])
+    assert computed == [2] * 4
+    again = fitted.predict_proba(large.clone(), nodes=[77])  # the model on this graph is still there
+    assert computed == [2] * 4 + [1] * 4
+    explained = fitted.explain([77], data=large)
+    assert np.allclose(explained[0].probabilities, some[1], atol=1e-5)
+    assert max(computed) < 500
+    assert np.allclose(again[0], some[1], atol=1e-5)
+    assert np.allclose(fitted.predict_proba(large)[[5, 77]], some, atol=1e-5)
+    assert max(computed) > 4_000
+
+
+def test_a_graph_that_was_changed_in_place_is_noticed(data: Data, fitted: ansgt.NodeClassifier) -> None:
+    changed = data.clone()
+    before = fitted.predict_proba(changed, nodes=[3])
+    trained = fitted._last.trained
+    assert np.array_equal(fitted.predict_proba(changed, nodes=[3]), before)
+    assert fitted._last.trained is trained
+    changed.x.numpy()[3] = data.x[100].numpy()  # behind torch's back
+    assert not np.array_equal(fitted.predict_proba(changed, nodes=[3]), before)
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(data, nodes=[3]), before)

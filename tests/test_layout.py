@@ -16,6 +16,7 @@ ORDER = [
     "seal",
     "storage",
     "table",
+    "metrics",
     "plotting",
     "device",
     "ranks",

@@ -37,6 +37,12 @@ def compare(
     reference: Annotated[
         str | None, typer.Option(help="Model the others are compared with (default: the best mean rank).")
     ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What is compared: accuracy, balanced_accuracy, macro_f1, roc_auc, log_loss, brier, calibration_error."
+        ),
+    ] = "accuracy",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<number>.")] = "auto",
     workers: Annotated[
         int | None, typer.Option(help="Cells trained at a time (default: one per CPU core; one on CUDA).")
@@ -55,9 +61,11 @@ def compare(
     """Train several models on several data sets with the same splits, and compare them."""
     from ansgt.datasets.folds import SUFFIX
     from ansgt.errors import unknown_name
+    from ansgt.metrics import metric as known_metric
     from ansgt.report.comparison import write_comparison
     from ansgt.runs.comparison import Comparison
 
+    compared = known_metric(metric)
     if reference is not None and reference not in _names(models):
         raise unknown_name("reference", reference, _names(models))
     plan = Comparison(
@@ -75,7 +83,7 @@ def compare(
     )
     with executor_of(cluster, workers) as executor:
         cells = plan.run(lambda cell, done, total: tell(_line(cell.as_dict(), done, total)), executor)
-    return write_comparison(cells, split, run_dir, reference)
+    return write_comparison(cells, split, run_dir, reference, compared)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -90,14 +98,22 @@ def _line(cell: dict[str, Any], done: int, total: int) -> str:
 
 
 def render(result: dict[str, Any]) -> None:
+    from ansgt.metrics import metric as known_metric
+
     datasets = list(dict.fromkeys(cell["dataset"] for cell in result["cells"]))
     at = {(cell["model"], cell["dataset"]): cell for cell in result["cells"]}
     gaps = {(d["model"], d["dataset"]): d for d in result["differences"]}
     heads = [Column(plain(name)) for name in ("model", *datasets)]
-    table = Table(*heads, title=plain(f"test accuracy, split {result['split']}"))
+    metric = known_metric(result["metric"])
+    table = Table(*heads, title=plain(f"test {metric.words}{metric.unit}, split {result['split']}"))
     for model in dict.fromkeys(cell["model"] for cell in result["cells"]):
-        table.add_row(plain(model), *(_formatted(at[model, d], gaps.get((model, d))) for d in datasets))
+        cells = (_formatted(at[model, d], gaps.get((model, d)), metric.scale) for d in datasets)
+        table.add_row(plain(model), *cells)
     say(table)
+    guesses = {cell["dataset"]: cell["guess"] for cell in result["cells"] if cell["guess"] is not None}
+    if guesses:
+        shares = ", ".join(f"{100 * share:.2f} on {name}" for name, share in guesses.items())
+        say(f"accuracy of a constant guess, in percent: {shares}")
     say(f"in brackets: paired difference against {result['reference']}; * p < 0.05 after Holm's correction")
     several = [c for c in result["cells"] if c["num_models"] > 1]
     if several:
@@ -109,11 +125,11 @@ def render(result: dict[str, Any]) -> None:
     say(f"{result['seconds']:.0f} s of training; tables and picture in {result['run_dir']}")
 
 
-def _formatted(cell: dict[str, Any], gap: dict[str, Any] | None) -> str:
+def _formatted(cell: dict[str, Any], gap: dict[str, Any] | None, scale: int) -> str:
     if cell["error"]:
         return "failed"
-    text = f"{100 * cell['mean']:.2f} ± {100 * cell['std']:.2f}"
+    text = f"{scale * cell['mean']:.2f} ± {scale * cell['std']:.2f}"
     if gap is None:
         return text
     star = "*" if gap["p_holm"] is not None and gap["p_holm"] < 0.05 else ""
-    return f"{text} ({100 * gap['mean']:+.2f}{star})"
+    return f"{text} ({scale * gap['mean']:+.2f}{star})"

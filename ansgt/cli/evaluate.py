@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ansgt.cli.common import CacheOption, JsonFlag, RootOption, say, verb
-from ansgt.cli.train import percent
+from ansgt.cli.train import percent, say_scores
 
 RunArgument = Annotated[Path, typer.Argument(help="A run directory that `ansgt train` wrote.")]
 
@@ -30,7 +30,11 @@ def evaluate(
 
 def render(result: dict[str, Any]) -> None:
     say(f"{result['model']} on {result['dataset']}, split {result['split']}")
-    say(f"test accuracy {percent(result['test_accuracy'])}", style="bold")
+    say(
+        f"test accuracy {percent(result['test_accuracy'])}   validation {percent(result['val_accuracy'])}",
+        style="bold",
+    )
+    say_scores(result)
     if result["matches_record"]:
         say("predictions are equal to those in the record")
     else:

@@ -59,7 +59,10 @@ def explain(
     if not node and not faithfulness:
         raise InputError("Which node shall be explained? Give --node, or --faithfulness.")
     run = FinishedRun.open(run_dir, root=root, device=device, cache_dir=cache_dir)
-    trained = run.trained(split) if graph is None else run.moved(another_graph(graph, run, root), split)
+    asked = len(node) if node and not faithfulness else None
+    trained = (
+        run.trained(split) if graph is None else run.moved(another_graph(graph, run, root), split, asked)
+    )
     chosen = [trained.graph.place(one) for one in node or ()]
     result = {"run_dir": str(run_dir), "dataset": run.config.dataset, "split": split}
     if chosen:

@@ -57,7 +57,8 @@ def predict(
         finished = FinishedRun.open(run_dir, root=root, device=device, cache_dir=cache_dir)
         other = another_graph(graph, finished, root)
         chosen = other.find(wanted)
-        probabilities = finished.predict_proba(finished.moved(other, split), chosen, split).numpy()
+        trained = finished.moved(other, split, None if wanted is None else len(chosen))
+        probabilities = finished.predict_proba(trained, chosen, split).numpy()
         names = other.node_names, other.class_names
         found = Predictions(probabilities, other.y[chosen].numpy(), *names, chosen.numpy())
     found.write(target)

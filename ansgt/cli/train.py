@@ -234,8 +234,7 @@ def render(result: dict[str, Any]) -> None:
         _render_experts(result)
     elif result["num_models"] > 1:
         say(f"(mean of {result['num_models']} models per split; -o num_models=1 trains one)")
-    if result["majority_share"] == result["majority_share"]:  # NaN where there is no test part
-        say(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
+    say_scores(result)
     say(f"{result['seconds']:.1f} s, record in {result['run_dir']}")
     if result["predictions"]:
         say(f"class probabilities of every node in {result['predictions']}")
@@ -258,6 +257,28 @@ def _render_experts(result: dict[str, Any]) -> None:
         say(f"(a plain mean: {found['num_val']} validation nodes are too few to weigh so many experts)")
     else:
         say(f"(weighing them costs at most {found['bound']:.4f} in expected log loss: {found['rule']})")
+
+
+def say_scores(result: dict[str, Any]) -> None:
+    """What a constant guess scores, and the means of all metrics but accuracy; of validation where there is no test part."""
+    from ansgt.metrics import METRICS
+
+    if result["majority_share"] == result["majority_share"]:  # NaN where there is no test part
+        say(f"(a constant guess scores {100 * result['majority_share']:.1f} %)")
+    scores = result["scores"]
+    part = "test" if _known(scores["test"]["accuracy"]["mean"]) else "val"
+    words = ", ".join(
+        f"{metric.words} {metric.shown(scores[part][name]['mean'])}"
+        for name, metric in METRICS.items()
+        if name != "accuracy"
+    )
+    say(f"{'test' if part == 'test' else 'validation'}: {words}")
+    if result["official_metric"] != "accuracy":
+        say(f"(the official metric of {result['dataset']} is {METRICS[result['official_metric']].words})")
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and value == value
 
 
 def _render_sweep(result: dict[str, Any]) -> None:
@@ -288,6 +309,6 @@ def _short(share: float | None) -> str:
 
 def percent(summary: dict[str, Any]) -> str:
     """ "87.65 ± 1.02 %", or "-" where there is nothing to score."""
-    if summary["mean"] is None or summary["mean"] != summary["mean"]:
+    if not _known(summary["mean"]):
         return "-"
     return f"{100 * summary['mean']:.2f} ± {100 * summary['std']:.2f} %"

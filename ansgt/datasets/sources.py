@@ -4,6 +4,7 @@ All become something with `x`, `edge_index` and `y`, mostly a PyG `Data`, and be
 the `table` that the features were made of. `as_graph` is what `fit` and `predict` call.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from ansgt.datasets.files import read_tables
 from ansgt.datasets.tables import Table
 from ansgt.errors import InputError, one_sentence, reason
 from ansgt.graph import Graph, check_foreign
+from ansgt.names import Names
 from ansgt.settings import brief, shown
 
 if TYPE_CHECKING:
@@ -60,6 +62,30 @@ def as_data(source: Any, plan: Plan | None = None) -> Any:
     if isinstance(source, Graph):
         return source
     return with_features(_read(source), plan)
+
+
+def content_of(source: Any) -> tuple[Any, ...] | None:
+    """What tells a graph in memory from every other one; None where that would take as long as reading it.
+
+    Args:
+        source: whatever `as_data` takes; a `Graph` is itself, tensors and arrays are told by what they hold.
+    """
+    from ansgt.linalg import fingerprint
+
+    if isinstance(source, Graph):
+        return (source,)
+    fields = source.to_dict() if hasattr(source, "to_dict") and hasattr(source, "edge_index") else None
+    found: list[Any] = []
+    for name, value in (fields or {}).items():
+        with contextlib.suppress(TypeError):  # a tensor of another device or layout
+            value = value.detach().numpy() if isinstance(value, Tensor) else value
+        if isinstance(value, np.ndarray) and value.flags.c_contiguous and value.dtype.kind in "biuf":
+            found.append((name, fingerprint(value)))
+        elif isinstance(value, str | int | Names):
+            found.append((name, value))
+        else:
+            return None
+    return tuple(found) or None
 
 
 def _read(source: Any) -> Any:

@@ -26,7 +26,7 @@ def resolve(heuristic: str | HeuristicLike, **settings: Any) -> HeuristicLike:
 
 
 def fit_heuristics(
-    settings: HeuristicSettings, graph: Graph, cache: DiskCache | None = None, keep_rows: bool = True
+    settings: HeuristicSettings, graph: Graph, cache: DiskCache | None = None, rows: str = "held"
 ) -> list[HeuristicLike]:
     """The heuristics that the settings name or hold, fitted on `graph`.
 
@@ -35,10 +35,10 @@ def fit_heuristics(
     are read from there.
 
     Args:
-        keep_rows: whether bounded rows of all nodes are computed now and kept; else those that go row by row are computed
-            when they are asked for.
+        rows: "held": bounded rows of all nodes are computed now and kept; "computed": those that go row by row are computed
+            when they are asked for; "asked": those of every heuristic are.
     """
-    return [_fitted(heuristic, settings, graph, cache, keep_rows) for heuristic in settings.active_heuristics]
+    return [_fitted(heuristic, settings, graph, cache, rows) for heuristic in settings.active_heuristics]
 
 
 def stored_heuristics(settings: HeuristicSettings, graph: Graph, cache: DiskCache) -> list[StoredHeuristic]:
@@ -76,7 +76,7 @@ def _fitted(
     settings: HeuristicSettings,
     graph: Graph,
     cache: DiskCache | None,
-    keep_rows: bool,
+    rows: str,
 ) -> HeuristicLike:
     built = _built(heuristic, settings, graph, cache)
     if isinstance(built, Heuristic) and built.is_fitted_on(graph):
@@ -84,7 +84,7 @@ def _fitted(
     stored = _stored(built, graph, cache)
     if stored is not None and stored.is_complete:
         return stored
-    if isinstance(built, Heuristic) and built.row_by_row and not keep_rows:
+    if isinstance(built, Heuristic) and (rows == "asked" or (rows == "computed" and built.row_by_row)):
         return built.attach(graph)
     return _checked(built.fit(graph))
 

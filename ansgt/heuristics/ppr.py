@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
 from ansgt.heuristics.base import SMALL, Heuristic, HeuristicSettings, candidate_limit
-from ansgt.heuristics.push import push_rows
+from ansgt.heuristics.push import ordered, push_rows
 from ansgt.linalg import inverse_rows, positive_csr, sym_norm
 from ansgt.storage import DiskCache
 
@@ -68,13 +68,19 @@ class PPR(Heuristic):
         if self.eps is not None and self.eps <= 0:
             raise InputError(f"eps must be positive, not {self.eps}.")
 
+    @property
+    def _is_exact(self) -> bool:
+        return self.method == "exact" or (self.method == "auto" and self.graph_.num_nodes <= SMALL)
+
+    def _prepare(self, graph: Graph) -> None:
+        self._ordered = None if self._is_exact else ordered(graph)
+
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
         graph = self.graph_
-        exact = self.method == "exact" or (self.method == "auto" and graph.num_nodes <= SMALL)
-        if exact:
+        if self._ordered is None:
             return _exact_rows(graph, nodes, self.restart_prob)
         eps = default_eps(graph.num_nodes) if self.eps is None else self.eps
-        return push_rows(graph, nodes, self.restart_prob, eps, self.max_candidates)[0]
+        return push_rows(self._ordered, nodes, self.restart_prob, eps, self.max_candidates)[0]
 
 
 def default_eps(num_nodes: int) -> float:

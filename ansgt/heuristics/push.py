@@ -28,6 +28,34 @@ _CHUNK = 1024
 _NUM_HUBS = 256
 
 
+class Ordered(NamedTuple):
+    """A graph whose nodes are numbered by falling degree.
+
+    Args:
+        order: which node has a number [n]; `rank` is the inverse.
+        indptr, indices: of the adjacency in these numbers.
+        component: of every number [n].
+        volume: sum of the degrees of every component.
+    """
+
+    order: np.ndarray
+    rank: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    component: np.ndarray
+    volume: np.ndarray
+
+
+def ordered(graph: Graph) -> Ordered:
+    """What every push on a graph needs, whatever node it starts at."""
+    order = np.argsort(-graph.degree, kind="stable")
+    adj = graph.adj[order][:, order]
+    _, component = connected_components(adj, directed=False)
+    volume = np.bincount(component, weights=graph.degree[order])
+    csr = (adj.indptr.astype(np.int64), adj.indices.astype(np.int32))
+    return Ordered(order, np.argsort(order), *csr, component, volume)
+
+
 class _Walk(NamedTuple):
     """A walk with restarts on a graph whose nodes are numbered by falling degree.
 
@@ -56,22 +84,18 @@ _P, _R, _THRESHOLD, _QUEUED = 0, 1, 2, 3
 
 
 def push_rows(
-    graph: Graph, nodes: np.ndarray, restart: float, eps: float, k: int | None = None
+    graph: Graph | Ordered, nodes: np.ndarray, restart: float, eps: float, k: int | None = None
 ) -> tuple[sp.csr_array, np.ndarray]:
     """PPR estimates of `nodes`, the k largest of every row (self is 0), and the residual R of every row.
 
     The L1 error of a complete row (``k=None``) is at most 2 (1 - restart) R.
     """
-    top = TopRows.empty(len(nodes), graph.num_nodes if k is None else min(k + 1, graph.num_nodes))
+    order, rank, *_ = known = graph if isinstance(graph, Ordered) else ordered(graph)
+    top = TopRows.empty(len(nodes), len(order) if k is None else min(k + 1, len(order)))
     residuals = np.zeros(len(nodes))
-    order = np.argsort(-graph.degree, kind="stable")
-    rank = np.argsort(order)
-    adj = graph.adj[order][:, order]
-    _, component = connected_components(adj, directed=False)
-    volume = np.bincount(component, weights=graph.degree[order])
-    csr = (adj.indptr.astype(np.int64), adj.indices.astype(np.int32))
-    _push_many(rank[nodes], _Walk(*csr, component, volume, float(restart), float(eps)), *top, residuals)
-    found = top.to_csr(graph.num_nodes)
+    walk = _Walk(known.indptr, known.indices, known.component, known.volume, float(restart), float(eps))
+    _push_many(rank[nodes], walk, *top, residuals)
+    found = top.to_csr(len(order))
     rows = sp.csr_array((found.data, order[found.indices].astype(np.int32), found.indptr), shape=found.shape)
     rows.sort_indices()
     return rows, residuals

@@ -6,6 +6,7 @@ A `TrainedModel` is what is left when training is over. It predicts, explains, a
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,12 @@ class TrainedModel(ABC):
     trained_on: np.ndarray | None = None
     """Which nodes of the graph were trained on [n], bool; None where that is not known."""
 
+    temperature: float = 1.0
+    """What logits are divided by, where the run was calibrated; see `ansgt.prediction.calibration`."""
+
+    draws: bool = False
+    """Whether a prediction is a mean over sequences that were drawn, or over models."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
@@ -56,7 +63,33 @@ class TrainedModel(ABC):
         if len(nodes) == 0:
             return torch.zeros(0, self.graph.num_classes)
         with turn():
-            return self._predict(nodes)
+            return self._tempered(self._predict(nodes))
+
+    def _tempered(self, probabilities: Tensor) -> Tensor:
+        if self.temperature == 1.0:
+            return probabilities
+        from ansgt.prediction.calibration import tempered
+
+        return tempered(probabilities, self.temperature)
+
+    def spread(self, nodes: Tensor) -> Tensor:
+        """How far a node's sequences (and models) disagree: standard deviation of their class probabilities [len(nodes), C].
+
+        Of the probabilities as the sequences give them, before any temperature.
+        """
+        if not self.draws:
+            raise InputError(
+                "This model draws no sequences, so there is no spread over them; num_models=5 gives one over five models."
+            )
+        if len(nodes) == 0:
+            return torch.zeros(0, self.graph.num_classes)
+        with turn():
+            return self.moments(nodes)[1].sqrt()
+
+    def moments(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance of the class probabilities over the sequences, each [len(nodes), C], of at least one node."""
+        mean = self._predict(nodes)
+        return mean, torch.zeros_like(mean)
 
     @abstractmethod
     def _predict(self, nodes: Tensor) -> Tensor:
@@ -95,7 +128,8 @@ class TrainedModel(ABC):
         top = fit_value("top", Count, top)
         attentions = self.attentions(nodes)
         if all(attentions):
-            return [focus_of(each, top) for each in attentions]
+            found = [focus_of(each, top) for each in attentions]
+            return [replace(one, probabilities=self._tempered(one.probabilities)) for one in found]
         probabilities = self.predict_proba(nodes)
         return [
             focus_of_importance(self.importance(node), node, probabilities[place], top)
@@ -119,7 +153,9 @@ class TrainedModel(ABC):
             return explain(self, nodes, top)
 
 
-def build_trained(config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> TrainedModel:
+def build_trained(
+    config: RunConfig, graph: Graph, seed: int, cache: DiskCache, asked: int | None = None
+) -> TrainedModel:
     """A model of its kind with fresh weights (from the global generators), which `load_weights` replaces.
 
     Args:
@@ -127,9 +163,11 @@ def build_trained(config: RunConfig, graph: Graph, seed: int, cache: DiskCache) 
         graph: the graph to predict on.
         seed: of the sequences drawn.
         cache: for what is computed once per graph.
+        asked: how many nodes are to be predicted; of a large graph what few need is all that is computed.
     """
     module, _, name = TRAINED.get(config.model_name, FULL_BATCH).partition(":")
-    built: TrainedModel = getattr(importlib.import_module(module), name).build(config, graph, seed, cache)
+    kind = getattr(importlib.import_module(module), name)
+    built: TrainedModel = kind.build(config, graph, seed, cache, asked=asked)
     return built
 
 

@@ -19,7 +19,7 @@ from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
 from ansgt.planner import Load, plan_sequences
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.focus import Attention, attentions_of
-from ansgt.prediction.inference import Execution, FreshInference
+from ansgt.prediction.inference import Execution, FreshInference, moments
 from ansgt.sequences import SequenceBatch, SequenceBuilder, SequenceSettings
 from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Range, Rate, Size, fitted
 from ansgt.storage import DiskCache
@@ -93,10 +93,10 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
             raise InputError("Setting model.initial must give one heuristic at least more than 0.")
         return self
 
-    def load(self, num_centres: int) -> Load:
-        """How much work a training on so many centres is."""
+    def load(self, num_centres: int, asked: int | None = None) -> Load:
+        """How much work a training on so many centres is, or a prediction of `asked` nodes."""
         redrawn = self.redraw_every == 1 or self.update_period == 1
-        return Load(num_centres, self.batch_size, self.hidden_channels, self.num_layers, redrawn)
+        return Load(num_centres, self.batch_size, self.hidden_channels, self.num_layers, redrawn, asked)
 
     def execution(self, device: torch.device) -> Execution:
         """How steps and chunks run on a device."""
@@ -113,6 +113,8 @@ class TrainedANSGT(TrainedModel):
         model: the transformer, on the pipeline's device.
         p: probabilities of the heuristics [K], float64.
     """
+
+    draws = True
 
     def __init__(
         self,
@@ -136,12 +138,19 @@ class TrainedANSGT(TrainedModel):
 
     @classmethod
     def build(
-        cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache, num_centres: int = 0
+        cls,
+        config: RunConfig,
+        graph: Graph,
+        seed: int,
+        cache: DiskCache,
+        num_centres: int = 0,
+        asked: int | None = None,
     ) -> Self:
         """A model with fresh weights from the global generators, and sequences drawn from `seed`.
 
         Args:
             num_centres: how many centres it will be trained on.
+            asked: how many nodes it will predict, where that is known.
         """
         settings = fitted(AdaptiveSettings, config.settings, "model").check(graph)
         device = torch.device(config.device)
@@ -151,7 +160,8 @@ class TrainedANSGT(TrainedModel):
         links = link_columns(graph, config.data)
         graph = replace(graph.with_features(plain), links=links)
         stored = rows_are_stored(settings, graph, cache)
-        plan = plan_sequences(graph.with_features(seen), settings, device, settings.load(num_centres), stored)
+        load = settings.load(num_centres, asked)
+        plan = plan_sequences(graph.with_features(seen), settings, device, load, stored)
         pipeline = SequencePipeline(graph, settings, seed, device, cache, seen, plan)
         columns = None if links is None else LinkColumns(links.shape[1], config.data.link_dropout)
         model = ANSGT(
@@ -172,6 +182,11 @@ class TrainedANSGT(TrainedModel):
     def _predict(self, nodes: Tensor) -> Tensor:
         """Class probabilities averaged over fresh sequences; they depend on weights, p and seed alone."""
         return self.inference(nodes, drawn_with=self.p)
+
+    def moments(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        return moments(
+            self.model, self.sequences, nodes.to(self.device), self.settings.execution(self.device)
+        )
 
     def weights(self) -> dict[str, Tensor]:
         named = self.model.state_dict().items()

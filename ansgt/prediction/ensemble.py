@@ -29,6 +29,8 @@ class Ensemble(TrainedModel):
         models: at least one.
     """
 
+    draws = True
+
     def __init__(self, models: Sequence[TrainedModel]) -> None:
         super().__init__(models[0].graph)
         self.models = list(models)
@@ -40,6 +42,12 @@ class Ensemble(TrainedModel):
     def _predict(self, nodes: Tensor) -> Tensor:
         """Mean class probabilities of the R models [len(nodes), C]."""
         return torch.stack([model.predict_proba(nodes) for model in self.models]).mean(dim=0)
+
+    def moments(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Over the sequences of all models; of models without sequences, over the models alone."""
+        parts = [model.moments(nodes) for model in self.models]
+        means, variances = (torch.stack(each) for each in zip(*parts, strict=True))
+        return means.mean(dim=0), variances.mean(dim=0) + means.var(dim=0, unbiased=False)
 
     def weights(self) -> dict[str, Tensor]:
         return joined([model.weights() for model in self.models])

@@ -22,6 +22,8 @@ class WeightedExperts(TrainedModel):
         shares: their weights [K], which sum to 1.
     """
 
+    draws = True
+
     def __init__(self, models: Sequence[TrainedModel], shares: Sequence[float]) -> None:
         super().__init__(models[0].graph)
         self.models, self.shares = list(models), list(shares)
@@ -41,6 +43,14 @@ class WeightedExperts(TrainedModel):
             share * model.predict_proba(nodes) for model, share in zip(self.models, self.shares, strict=True)
         )
         return torch.stack(list(parts)).sum(dim=0)
+
+    def moments(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Over the sequences of all experts, each with its weight; of experts without sequences, over the experts alone."""
+        parts = [model.moments(nodes) for model in self.models]
+        means, variances = (torch.stack(each) for each in zip(*parts, strict=True))
+        shares = torch.tensor(self.shares, dtype=means.dtype)[:, None, None]
+        mean = (shares * means).sum(dim=0)
+        return mean, (shares * (variances + (means - mean) ** 2)).sum(dim=0)
 
     def weights(self) -> dict[str, Tensor]:
         return joined([model.weights() for model in self.models])

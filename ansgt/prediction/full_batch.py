@@ -33,7 +33,9 @@ class TrainedFullBatch(TrainedModel):
         self.model, self.inputs, self.num_links = model, inputs, num_links
 
     @classmethod
-    def build(cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> Self:
+    def build(
+        cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache, asked: int | None = None
+    ) -> Self:
         """A model with fresh weights from the global generators; `seed` plays no part: nothing is drawn."""
         device, model_class = (
             torch.device(config.device),

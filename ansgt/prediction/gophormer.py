@@ -14,7 +14,7 @@ from ansgt.graph import Graph
 from ansgt.models.baselines.gophormer import EgoSampler, Gophormer, GophormerSettings, Reach
 from ansgt.pipeline import INFERENCE_ROUND
 from ansgt.prediction import TrainedModel
-from ansgt.prediction.inference import Execution, FreshInference
+from ansgt.prediction.inference import Execution, FreshInference, moments
 from ansgt.sampling import SampledNodes
 from ansgt.sequences import Proximity, SequenceBatch, SequenceBuilder, SequenceLayout
 from ansgt.settings import fitted
@@ -75,6 +75,8 @@ class TrainedGophormer(TrainedModel):
         model: the transformer, on its final device.
     """
 
+    draws = True
+
     def __init__(self, graph: Graph, settings: GophormerSettings, egos: EgoGraphs, model: Gophormer) -> None:
         super().__init__(graph)
         self.settings, self.egos, self.model = settings, egos, model
@@ -88,7 +90,9 @@ class TrainedGophormer(TrainedModel):
         )
 
     @classmethod
-    def build(cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache) -> Self:
+    def build(
+        cls, config: RunConfig, graph: Graph, seed: int, cache: DiskCache, asked: int | None = None
+    ) -> Self:
         """A model with fresh weights from the global generators; the cache is not used: a draw is cheaper than a file."""
         settings = fitted(GophormerSettings, config.settings, "model")
         device = torch.device(config.device)
@@ -110,6 +114,9 @@ class TrainedGophormer(TrainedModel):
 
     def _predict(self, nodes: Tensor) -> Tensor:
         return self.inference(nodes)
+
+    def moments(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        return moments(self.model, self.sequences, nodes.to(self.egos.device), self.execution)
 
     def weights(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.model.state_dict().items()}

@@ -212,6 +212,28 @@ def _same(one: Tensor | None, other: Tensor | None) -> bool:
     return one.device == other.device and one.shape == other.shape and torch.equal(one, other)
 
 
+def moments(
+    model: ANSGT, sequences: Build, nodes: Tensor, execution: Execution = Execution()
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of class probabilities over each node's sequences, both [len(nodes), C], on the CPU.
+
+    Args:
+        model: the transformer.
+        sequences: draws those that a prediction of some nodes reads.
+        nodes: on the model's device.
+        execution: how a chunk is run; never captured.
+    """
+    found = []
+    with evaluation(model):
+        for part in nodes.split(CHUNK):
+            with half_precision(part.device, execution.amp):
+                logits = model(sequences(part))
+            each = logits.float().softmax(dim=-1).view(len(part), -1, logits.shape[-1])
+            found.append((each.mean(dim=1).cpu(), each.var(dim=1, unbiased=False).cpu()))
+    means, variances = zip(*found, strict=True)
+    return torch.cat(means), torch.cat(variances)
+
+
 class Significance:
     """s_i = A_{1,i} ‖V_i‖, mean over heads and layers, of every sampled slot of every sequence of some nodes.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ansgt.metrics import METRICS, Metric
 from ansgt.plotting import figure, printable
 from ansgt.runs.statistics import Cell, Difference, choose_reference, paired_differences
 from ansgt.storage import make_folder, write_json, write_text
@@ -16,32 +17,45 @@ from ansgt.table import Table
 
 
 def write_comparison(
-    cells: list[Cell], split: str, run_dir: Path | str, reference: str | None = None
+    cells: list[Cell],
+    split: str,
+    run_dir: Path | str,
+    reference: str | None = None,
+    metric: Metric = METRICS["accuracy"],
 ) -> dict[str, Any]:
-    """Writes compare.md, .tex, .csv, .json and .png into `run_dir`; returns what went into the JSON."""
+    """Writes compare.md, .tex, .csv, .json and .png into `run_dir`; returns what went into the JSON.
+
+    Args:
+        cells: as their records have them.
+        split: the split of all of them.
+        run_dir: where the files go.
+        reference: model the others are compared with; None: the one with the best mean rank.
+        metric: what is compared.
+    """
     folder = make_folder(run_dir)
-    chosen = reference or choose_reference(cells)
+    cells = [cell.by(metric) for cell in cells]
+    chosen = reference or choose_reference(cells, metric)
     differences = paired_differences(cells, chosen)
     result = {
         "split": split,
         "reference": chosen,
+        "metric": metric.name,
         "cells": [cell.as_dict() for cell in cells],
         "differences": [difference.as_dict() for difference in differences],
         "seconds": sum(cell.seconds or 0.0 for cell in cells),
         "run_dir": str(folder),
     }
     write_json(folder / "compare.json", result)
-    write_text(folder / "compare.md", comparison_markdown(cells, differences, split, chosen))
-    write_text(folder / "compare.tex", comparison_latex(cells, differences, split, chosen))
+    write_text(folder / "compare.md", comparison_markdown(cells, differences, split, chosen, metric))
+    write_text(folder / "compare.tex", comparison_latex(cells, differences, split, chosen, metric))
     write_text(folder / "compare.csv", comparison_csv(cells))
-    plot_comparison(cells, folder / "compare.png", split)
+    plot_comparison(cells, folder / "compare.png", split, metric)
     return result
 
 
-ACCURACIES = "Test accuracy in percent, mean ± std over the splits; epochs are selected on validation alone."
 DIFFERENCES = (
-    "Percentage points, mean over the splits with its 95 % t interval; p from a paired t-test, Holm-corrected over all "
-    "rows. The splits of one data set overlap, so intervals are somewhat too narrow."
+    "Mean over the splits with its 95 % t interval; p from a paired t-test, Holm-corrected over all rows. The splits of one "
+    "data set overlap, so intervals are somewhat too narrow."
 )
 COSTS = (
     "Seconds are those of training, summed over the splits. Several models per split (setting `train.num_models`) predict "
@@ -49,18 +63,36 @@ COSTS = (
 )
 
 
+def _measured(metric: Metric) -> str:
+    """What the first table shows."""
+    unit = " in percent" if metric.percent else ""
+    better = "" if metric.sign > 0 else "; less is better"
+    return (
+        f"Test {metric.words}{unit}, mean ± std over the splits{better}; epochs are selected on validation alone. "
+        "The last row is the accuracy of a constant guess, which gives every node the most frequent class."
+    )
+
+
+def _gaps(metric: Metric) -> str:
+    return f"Percentage points. {DIFFERENCES}" if metric.percent else DIFFERENCES
+
+
 def comparison_markdown(
-    cells: Sequence[Cell], differences: Sequence[Difference], split: str, reference: str
+    cells: Sequence[Cell],
+    differences: Sequence[Difference],
+    split: str,
+    reference: str,
+    metric: Metric = METRICS["accuracy"],
 ) -> str:
-    """Accuracies, costs, differences against the reference, and what failed."""
+    """Scores, costs, differences against the reference, and what failed."""
     finished = max((len(cell.per_split) for cell in cells), default=0)
-    accuracies, against, costs = comparison_tables(cells, differences)
+    accuracies, against, costs = comparison_tables(cells, differences, metric)
     parts = [
         f"# Comparison on `{split}`, {finished} splits",
-        ACCURACIES,
+        _measured(metric),
         accuracies.markdown(),
         f"## Paired differences against `{reference}`",
-        DIFFERENCES,
+        _gaps(metric),
         against.markdown(),
         "## Cost",
         COSTS,
@@ -73,33 +105,46 @@ def comparison_markdown(
 
 
 def comparison_latex(
-    cells: Sequence[Cell], differences: Sequence[Difference], split: str, reference: str
+    cells: Sequence[Cell],
+    differences: Sequence[Difference],
+    split: str,
+    reference: str,
+    metric: Metric = METRICS["accuracy"],
 ) -> str:
     """The same three tables for LaTeX (package booktabs)."""
-    words = (f"On {split}: {ACCURACIES}", f"Against {reference}: {DIFFERENCES}", COSTS.replace("`", ""))
-    tables = comparison_tables(cells, differences)
+    words = (
+        f"On {split}: {_measured(metric)}",
+        f"Against {reference}: {_gaps(metric)}",
+        COSTS.replace("`", ""),
+    )
+    tables = comparison_tables(cells, differences, metric)
     return "\n".join(replace(table, title=title).latex() for table, title in zip(tables, words, strict=True))
 
 
-def comparison_tables(cells: Sequence[Cell], differences: Sequence[Difference]) -> tuple[Table, Table, Table]:
-    """Accuracies by model and data set, paired differences, costs."""
+def comparison_tables(
+    cells: Sequence[Cell], differences: Sequence[Difference], metric: Metric = METRICS["accuracy"]
+) -> tuple[Table, Table, Table]:
+    """Scores by model and data set, paired differences, costs."""
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     models = list(dict.fromkeys(cell.model for cell in cells))
     at = {(cell.model, cell.dataset): cell for cell in cells}
     variants = {cell.dataset: cell.variant for cell in cells if cell.variant}
     head = [f"{d} ({variants[d]})" if d in variants else d for d in datasets]
+    guesses = {cell.dataset: cell.guess for cell in cells if cell.guess is not None}
+    constant = ["a constant guess", *(_guess(guesses.get(d)) for d in datasets)]
     accuracies = Table(
         ["model", *head],
-        [[m, *(_accuracy(at[m, d]) for d in datasets)] for m in models],
+        [*([m, *(_score(at[m, d], metric) for d in datasets)] for m in models)] + [constant] * bool(guesses),
         best=frozenset(
             (i, j)
             for i, m in enumerate(models)
             for j, d in enumerate(datasets, 1)
-            if _is_best(at[m, d], cells)
+            if _is_best(at[m, d], cells, metric)
         ),
     )
     against = Table(
-        ["model", "data set", "difference", "p (Holm)"], [_difference_row(d) for d in differences]
+        ["model", "data set", "difference", "p (Holm)"],
+        [_difference_row(d, metric.scale) for d in differences],
     )
     costs = Table(
         ["model", "data set", "models per split", "seconds", "peak memory, MB", "parameters"],
@@ -110,23 +155,31 @@ def comparison_tables(cells: Sequence[Cell], differences: Sequence[Difference]) 
     return accuracies, against, costs
 
 
-def _accuracy(cell: Cell) -> str:
+def _score(cell: Cell, metric: Metric) -> str:
     if cell.mean is None or cell.std is None:
         return "failed"
-    return f"{100 * cell.mean:.2f} ± {100 * cell.std:.2f}"
+    return f"{metric.scale * cell.mean:.2f} ± {metric.scale * cell.std:.2f}"
 
 
-def _is_best(cell: Cell, cells: Sequence[Cell]) -> bool:
-    means = [other.mean for other in cells if other.dataset == cell.dataset and other.mean is not None]
-    return cell.mean is not None and cell.mean == max(means)
+def _guess(share: float | None) -> str:
+    return "-" if share is None or share != share else f"{100 * share:.2f}"
 
 
-def _difference_row(d: Difference) -> list[str]:
-    interval = "" if d.low is None or d.high is None else f" [{100 * d.low:+.2f}, {100 * d.high:+.2f}]"
+def _is_best(cell: Cell, cells: Sequence[Cell], metric: Metric) -> bool:
+    means = [
+        metric.sign * other.mean
+        for other in cells
+        if other.dataset == cell.dataset and other.mean is not None
+    ]
+    return cell.mean is not None and metric.sign * cell.mean == max(means)
+
+
+def _difference_row(d: Difference, scale: int) -> list[str]:
+    interval = "" if d.low is None or d.high is None else f" [{scale * d.low:+.2f}, {scale * d.high:+.2f}]"
     return [
         d.model,
         d.dataset,
-        f"{100 * d.mean:+.2f}{interval}",
+        f"{scale * d.mean:+.2f}{interval}",
         "-" if d.p_holm is None else f"{d.p_holm:.3g}",
     ]
 
@@ -152,7 +205,7 @@ COLUMNS = (
 
 
 def comparison_csv(cells: Sequence[Cell]) -> str:
-    """One row a cell, the splits' accuracies in columns of their own."""
+    """One row a cell, the splits' scores in columns of their own."""
     splits = max((len(cell.per_split) for cell in cells), default=0)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -163,8 +216,10 @@ def comparison_csv(cells: Sequence[Cell]) -> str:
     return out.getvalue()
 
 
-def plot_comparison(cells: Sequence[Cell], path: Path | str, split: str) -> None:
-    """Accuracy of every model, a panel a data set: the splits as dots, the mean as a line."""
+def plot_comparison(
+    cells: Sequence[Cell], path: Path | str, split: str, metric: Metric = METRICS["accuracy"]
+) -> None:
+    """The score of every model, a panel a data set: the splits as dots, the mean as a line."""
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     models = list(dict.fromkeys(cell.model for cell in cells))
     height = 1.2 + 0.26 * len(models)
@@ -173,14 +228,16 @@ def plot_comparison(cells: Sequence[Cell], path: Path | str, split: str) -> None
             for cell in cells:
                 if cell.dataset == dataset and cell.mean is not None:
                     row = models.index(cell.model)
-                    values = 100 * np.array(cell.per_split)
+                    values = metric.scale * np.array(cell.per_split)
                     axis.plot(
                         values, np.full(len(values), row), "o", color="#3b6fb6", alpha=0.35, markersize=4
                     )
-                    axis.plot([100 * cell.mean] * 2, [row - 0.32, row + 0.32], color="#1d3557", linewidth=2)
+                    axis.plot(
+                        [metric.scale * cell.mean] * 2, [row - 0.32, row + 0.32], color="#1d3557", linewidth=2
+                    )
             axis.set_ylim(len(models) - 0.5, -0.5)
             axis.set_yticks(range(len(models)), models if number == 0 else [""] * len(models))
             axis.set_title(printable(dataset))
-            axis.set_xlabel("test accuracy, %")
+            axis.set_xlabel(f"test {metric.words}{', %' if metric.percent else ''}")
             axis.grid(axis="x", alpha=0.3)
         np.atleast_1d(axes)[0].figure.suptitle(f"split {split}", fontsize=10)

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BINS = 10
-"""Of confidence, equally wide."""
+from ansgt.metrics import METRICS, Bin, calibration
+
+SCORES = ("accuracy", "balanced_accuracy", "macro_f1", "calibration_error", "brier", "log_loss")
+"""Metrics that the page shows."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +27,6 @@ class ClassRow:
     precision: float | None
     recall: float | None
     f1: float | None
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Nodes of similar confidence.
-
-    Args:
-        low, high: the confidence is in (low, high].
-        count: how many nodes.
-        confidence: their mean largest probability.
-        accuracy: share of them that is right.
-    """
-
-    low: float
-    high: float
-    count: int
-    confidence: float
-    accuracy: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,40 +73,12 @@ def diagnose(probabilities: np.ndarray, label: np.ndarray) -> Diagnosis:
     confusion = confusion.reshape(num_classes, num_classes)
     classes = _class_rows(confusion)
     bins = calibration(probabilities.max(axis=1).astype(np.float64), predicted == label)
-    chosen = probabilities[np.arange(len(label)), label].astype(np.float64)
-    squares = (probabilities.astype(np.float64) ** 2).sum(axis=1) - 2 * chosen + 1
     return Diagnosis(
         confusion=confusion,
         classes=classes,
         bins=bins,
-        accuracy=float(np.mean(predicted == label)),
-        balanced_accuracy=_mean([row.recall for row in classes]),
-        macro_f1=_mean([row.f1 for row in classes]),
-        calibration_error=sum(b.count * abs(b.accuracy - b.confidence) for b in bins) / len(label),
-        brier=float(squares.mean()),
-        log_loss=float(-np.log(chosen.clip(min=1e-12)).mean()),
+        **{name: METRICS[name](probabilities, label) for name in SCORES},
     )
-
-
-def calibration(confidence: np.ndarray, right: np.ndarray, number: int = BINS) -> list[Bin]:
-    """Bins of confidence [n] in (0, 1], and how often the nodes of each are right [n, bool].
-
-    >>> [(b.count, b.accuracy) for b in calibration(np.array([0.85, 0.9, 0.31]), np.array([True, False, True]))]
-    [(1, 1.0), (2, 0.5)]
-    """
-    edges = np.linspace(0, 1, number + 1)
-    place = np.clip(np.searchsorted(edges, confidence, side="left") - 1, 0, number - 1)
-    return [
-        Bin(
-            float(edges[b]),
-            float(edges[b + 1]),
-            int(inside.sum()),
-            float(confidence[inside].mean()),
-            float(right[inside].mean()),
-        )
-        for b in range(number)
-        if (inside := place == b).any()
-    ]
 
 
 def _class_rows(confusion: np.ndarray) -> list[ClassRow]:
@@ -135,7 +91,3 @@ def _class_rows(confusion: np.ndarray) -> list[ClassRow]:
 
 def _share(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None
-
-
-def _mean(values: list[float | None]) -> float:
-    return float(np.mean([value for value in values if value is not None]))

@@ -6,17 +6,20 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
 from ansgt.datasets.folds import with_split
 from ansgt.datasets.load import Source
 from ansgt.device import peak_memory, resolve_device
 from ansgt.errors import InputError
+from ansgt.metrics import METRICS
 from ansgt.models import resolve_model
 from ansgt.runs.executors import Workers, run_all, why_lost, workers_for
 from ansgt.runs.folder import RunFolder
 from ansgt.runs.prepare import prepare_run
-from ansgt.runs.record import summarize
+from ansgt.runs.record import scores_of, summarize
 from ansgt.runs.run import Environment, run
 from ansgt.runs.statistics import Cell, models_alone
 from ansgt.storage import DiskCache, default_cache_dir, make_folder
@@ -164,6 +167,7 @@ def read_cell(folder: RunFolder) -> Cell:
     """A finished run directory as a cell; nothing is taken from anywhere else."""
     config, results = folder.config(), folder.results()
     test = summarize([r["test_accuracy"] for r in results])
+    scores = [scores_of(split) for split in folder.finished_splits()]
     return Cell(
         config.model_name,
         config.dataset,
@@ -178,4 +182,7 @@ def read_cell(folder: RunFolder) -> Cell:
         split_hashes=tuple(r["split_hash"] for r in results),
         run_dir=str(folder.path),
         **models_alone(results),
+        scores={name: tuple(one["test"][name] for one in scores) for name in METRICS},
+        val_scores={name: float(np.mean([one["val"][name] for one in scores])) for name in METRICS},
+        guess=float(np.mean([r["majority_share"] for r in results])),
     )

@@ -16,6 +16,7 @@ import torch
 from ansgt.config import AUTO, RunConfig
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
+from ansgt.metrics import accuracy_and_loss
 from ansgt.prediction import TRAINED
 from ansgt.prediction.ensemble import joined
 from ansgt.prediction.progressive import (
@@ -30,7 +31,7 @@ from ansgt.runs.facts import Facts
 from ansgt.runs.folder import SplitFolder
 from ansgt.runs.prepare import Request, build_config, changed, is_setting, section_kinds
 from ansgt.runs.presets import LARGE, NOBODY, SINGLE, Family, Presets
-from ansgt.runs.record import OWN, Alone, Record, joint_standing, numbered, score
+from ansgt.runs.record import OWN, Alone, Record, calibrated_by, joint_standing, numbered
 from ansgt.runs.seeds import model_seed
 
 SEVERAL = 3
@@ -183,8 +184,9 @@ def experts_record(
     mixed = np.zeros((graph.num_nodes, graph.num_classes), dtype=np.float32)
     for share, folder in zip(shares, folders, strict=True):
         mixed += np.float32(share) * _probabilities(folder)
+    probabilities, calibrated = calibrated_by(experts[0].config, torch.from_numpy(mixed), graph, split)
     crossed = torch.from_numpy(crossed_mixture(told, labels))
-    val_accuracy, val_loss = score(crossed, torch.from_numpy(labels))
+    val_accuracy, val_loss = accuracy_and_loss(crossed, torch.from_numpy(labels))
     first = results[int(shares.argmax())]
     rows = [
         {"name": expert.name, "weight": float(share), **{key: result[key] for key in KEPT if key in result}}
@@ -209,10 +211,11 @@ def experts_record(
         EXPERTS: [
             _decided(expert, result).as_dict() for expert, result in zip(experts, results, strict=True)
         ],
+        **calibrated,
         **joint_standing(results),
     }
     return Record(
-        torch.from_numpy(mixed),
+        probabilities,
         joined([folder.weights() for folder in folders]),
         facts,
         metrics=numbered([folder.metrics() for folder in folders]),

@@ -213,8 +213,7 @@ class SplitFolder:
     def check_split(self, split: Split) -> None:
         """Raises `InputError` where the nodes that were trained on are not those of `split`."""
         arrays, path = self.parts(), self.path / "split.npz"
-        parts = {part: getattr(split, part).numpy() for part in ("train", "val", "test")}
-        same = all(np.array_equal(arrays[part], nodes) for part, nodes in parts.items())
+        same = all(np.array_equal(arrays[part], nodes) for part, nodes in split.parts.items())
         if not same or self.result().get("split_hash") != split.hash:
             raise InputError(
                 f"The split in {path} is not the one that the data and the settings of this run give."
@@ -229,8 +228,7 @@ class SplitFolder:
         return arrays
 
     def write_split(self, split: Split) -> None:
-        parts = {"train": split.train.numpy(), "val": split.val.numpy(), "test": split.test.numpy()}
-        write_npz(self.path / "split.npz", **parts)
+        write_npz(self.path / "split.npz", **split.parts)
 
     def checkpoint(self) -> dict[str, Any]:
         """The latest state; several processes read that of rank 0."""
@@ -310,7 +308,7 @@ class RunFolder:
                 stacklevel=2,
             )
             return
-        sealed = [self._config, self._info, *(split._result for split in self._splits() if split.is_finished)]
+        sealed = [self._config, self._info, *(split._result for split in self.finished_splits())]
         for path in sealed:
             content = read_json(path)
             if not isinstance(content, dict) or SEAL not in content:
@@ -328,7 +326,11 @@ class RunFolder:
         lost = next((split for split in splits if not split.is_finished), None)
         if lost is not None and self._summary.exists():  # it is written when all are done
             raise InputError(f"{lost.path} has lost its result.json (damaged); train it again with --resume.")
-        return [split.result() for split in splits if split.is_finished]
+        return [split.result() for split in self.finished_splits()]
+
+    def finished_splits(self) -> list[SplitFolder]:
+        """The folders of the finished splits, in order."""
+        return [split for split in self._splits() if split.is_finished]
 
     def _splits(self) -> list[SplitFolder]:
         return [self.split(index) for index in range(self.config().num_splits)]

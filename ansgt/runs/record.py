@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean, median_low
@@ -16,6 +16,8 @@ from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
 from ansgt.device import card
 from ansgt.graph import Graph, Split
+from ansgt.metrics import METRICS, accuracy_and_loss, all_scores, metric
+from ansgt.prediction.calibration import fitted_temperature, tempered
 from ansgt.prediction.ensemble import joined
 from ansgt.runs.folder import Rows, RunFolder, SplitFolder
 from ansgt.storage import content_hash
@@ -23,17 +25,10 @@ from ansgt.storage import content_hash
 OWN = ("best_epoch", "val_accuracy", "test_accuracy", "learned")
 """What the record of an ensemble keeps of each of its models."""
 
+SCORED = ("val", "test")
+"""Parts that every metric is computed of."""
 SHARED = ("chosen",)
 """What is the same for all models of an ensemble, where it is there."""
-
-
-def score(probabilities: Tensor, labels: Tensor) -> tuple[float, float]:
-    """Accuracy and mean cross-entropy of class probabilities [k, C] against labels [k]."""
-    if len(labels) == 0:
-        return float("nan"), float("nan")
-    accuracy = float((probabilities.argmax(dim=-1) == labels).double().mean())
-    chosen = probabilities.double().gather(1, labels[:, None]).clamp(min=1e-12)
-    return accuracy, float(-chosen.log().mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +72,13 @@ class Record:
 
     def write(self, graph: Graph, split: Split, folder: SplitFolder) -> None:
         """Scores the test part, once, and writes all files; the result last."""
-        test_accuracy, test_loss = score(self.probabilities[split.test], graph.y[split.test])
+        test_accuracy, test_loss = accuracy_and_loss(self.probabilities[split.test], graph.y[split.test])
+        probabilities, label = self.probabilities.numpy(), graph.y.numpy()
         folder.write_metrics(self.metrics)
         folder.write_history(self.history)
         folder.write_weights(self.weights)
         folder.write_split(split)
-        folder.write_predictions(self.probabilities.numpy(), graph.y.numpy())
+        folder.write_predictions(probabilities, label)
         if self.alone is not None:
             folder.write_alone(self.alone.nodes, self.alone.probabilities)
         folder.write_result(
@@ -94,17 +90,59 @@ class Record:
                 **self.facts,
                 "test_accuracy": test_accuracy,
                 "test_loss": test_loss,
-                "prediction_hash": content_hash(self.probabilities.numpy()),
+                "scores": scores_by_part(probabilities, label, split.parts),
+                "never_predicted": never_predicted(probabilities, label, split),
+                "prediction_hash": content_hash(probabilities),
             }
         )
 
 
-def joined_record(graph: Graph, split: Split, folders: Sequence[SplitFolder]) -> Record:
+def calibrated_by(
+    config: RunConfig, probabilities: Tensor, graph: Graph, split: Split
+) -> tuple[Tensor, dict[str, float]]:
+    """Probabilities at the temperature that validation asks for, and that temperature for the result; or as they are."""
+    if not config.train.calibrate:
+        return probabilities, {}
+    temperature = fitted_temperature(probabilities[split.val], graph.y[split.val])
+    return tempered(probabilities, temperature), {"temperature": temperature}
+
+
+def never_predicted(probabilities: np.ndarray, label: np.ndarray, split: Split) -> list[int]:
+    """Classes that were trained on and that no node outside the training part was given."""
+    others = np.ones(len(label), dtype=bool)
+    others[split.train.numpy()] = False
+    trained = np.unique(label[split.train.numpy()])
+    return np.setdiff1d(trained, probabilities[others].argmax(axis=1)).tolist() if others.any() else []
+
+
+def scores_of(folder: SplitFolder) -> dict[str, dict[str, float]]:
+    """Every metric of the parts "val" and "test"; of an older record from its predictions."""
+    stored: dict[str, dict[str, float]] | None = folder.result().get("scores")
+    if stored is not None:
+        return stored
+    arrays = folder.predictions()
+    return scores_by_part(arrays["probabilities"], arrays["label"], folder.parts())
+
+
+def scores_by_part(
+    probabilities: np.ndarray, label: np.ndarray, parts: Mapping[str, np.ndarray]
+) -> dict[str, dict[str, float]]:
+    """Every metric of the parts "val" and "test".
+
+    Args:
+        probabilities, label: of all nodes.
+        parts: their nodes.
+    """
+    return {part: all_scores(probabilities[parts[part]], label[parts[part]]) for part in SCORED}
+
+
+def joined_record(config: RunConfig, graph: Graph, split: Split, folders: Sequence[SplitFolder]) -> Record:
     """The record of R models from their own: the mean of what they predict, and what each had by itself."""
     results = [folder.result() for folder in folders]
     predicted = [torch.from_numpy(folder.predictions()["probabilities"]) for folder in folders]
     probabilities = torch.stack(predicted).mean(dim=0)
-    val_accuracy, val_loss = score(probabilities[split.val], graph.y[split.val])
+    probabilities, calibrated = calibrated_by(config, probabilities, graph, split)
+    val_accuracy, val_loss = accuracy_and_loss(probabilities[split.val], graph.y[split.val])
     facts = {
         "num_parameters": sum(r["num_parameters"] for r in results),
         "best_epoch": median_low(r["best_epoch"] for r in results),
@@ -114,6 +152,7 @@ def joined_record(graph: Graph, split: Split, folders: Sequence[SplitFolder]) ->
         "learned": {name: fmean(r["learned"][name] for r in results) for name in results[0]["learned"]},
         "models": [{key: r[key] for key in OWN} for r in results],
         "seconds": sum(r["seconds"] for r in results),
+        **calibrated,
         **{name: results[0][name] for name in SHARED if name in results[0]},
         **joint_standing(results),
     }
@@ -187,6 +226,8 @@ def summarize_run(folder: RunFolder, seconds: float) -> dict[str, Any]:
         "test_accuracy": summarize([r["test_accuracy"] for r in results]),
         "val_accuracy": summarize([r["val_accuracy"] for r in results]),
         "majority_share": float(np.mean([r["majority_share"] for r in results])),
+        "scores": summarized_scores([scores_of(split) for split in folder.finished_splits()]),
+        "official_metric": metric("official", config.dataset).name,
         "num_parameters": results[0]["num_parameters"],
         "epochs": [r["epochs_run"] for r in results],
         "train_seconds": float(sum(r["seconds"] for r in results)),
@@ -209,6 +250,13 @@ def _experts_summary(config: RunConfig, results: Sequence[dict[str, Any]]) -> di
         "experts": experts,
         "aggregation": [result["aggregation"] for result in results],
     }
+
+
+def summarized_scores(
+    each: Sequence[dict[str, dict[str, float]]],
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Part -> metric -> mean and std over the splits, from every split's part -> metric -> value."""
+    return {part: {name: summarize([one[part][name] for one in each]) for name in METRICS} for part in SCORED}
 
 
 def summarize(values: list[float]) -> dict[str, Any]:

@@ -98,13 +98,20 @@ class FinishedRun:
         folder.check_split(self.split(index))
         trained = self._build(index, self.graph)
         self._load(trained, folder)
+        trained.temperature = temperature_of(folder)
         trained.trained_on = self._trained_on(Origin.same(self.graph), index)
         return trained
 
-    def moved(self, graph: Graph, index: int = 0) -> TrainedModel:
+    def moved(self, graph: Graph, index: int = 0, asked: int | None = None) -> TrainedModel:
         """The trained weights on another graph with the same features: one that grew, or a new one.
 
         Its heuristics, coarse graph and sequences are computed anew; labels are not needed.
+
+        Args:
+            graph: the other one.
+            index: of the split.
+            asked: how many of its nodes are to be predicted; None: perhaps all. Few of a large graph need no more than
+                their own rows and sequences.
         """
         from ansgt.links import Origin
 
@@ -116,7 +123,7 @@ class FinishedRun:
         folder = finished(self.folder, index)
         weights = folder.weights()
         graph = graph.with_classes_of(own)
-        trained = self._build(index, graph, moved=True)
+        trained = self._build(index, graph, moved=True, asked=asked)
         try:
             trained.load_weights(weights)
         except RuntimeError:
@@ -124,6 +131,7 @@ class FinishedRun:
             raise InputError(
                 f"Model '{name}' learns weights per node and cannot move to another graph."
             ) from None
+        trained.temperature = temperature_of(folder)
         trained.trained_on = self._trained_on(Origin.of(graph, own), index)
         return trained
 
@@ -161,7 +169,7 @@ class FinishedRun:
             )
         return probabilities
 
-    def _build(self, index: int, graph: Graph, moved: bool = False) -> TrainedModel:
+    def _build(self, index: int, graph: Graph, moved: bool = False, asked: int | None = None) -> TrainedModel:
         """One model, several that differ by their seed, or experts; fresh weights."""
         if self.config.trains_experts:
             from ansgt.prediction.experts import WeightedExperts
@@ -169,7 +177,8 @@ class FinishedRun:
 
             result = self.folder.split(index).result()
             experts = [
-                self._build_one(config, index, graph, moved) for config in stored_experts(self.config, result)
+                self._build_one(config, index, graph, moved, asked)
+                for config in stored_experts(self.config, result)
             ]
             return WeightedExperts(experts, stored_shares(result))
         from ansgt.runs import seeds
@@ -177,15 +186,17 @@ class FinishedRun:
         config = self.decided(index)
         numbers = range(self.config.train.num_models)
         own = [replace(config, seed=seeds.model_seed(config.seed, number)) for number in numbers]
-        models = [self._build_one(one, index, graph, moved) for one in own]
+        models = [self._build_one(one, index, graph, moved, asked) for one in own]
         if len(models) == 1:
             return models[0]
         from ansgt.prediction.ensemble import Ensemble
 
         return Ensemble(models)
 
-    def _build_one(self, config: RunConfig, index: int, graph: Graph, moved: bool) -> TrainedModel:
-        """Args: moved: whether the graph is not the one that was trained on."""
+    def _build_one(
+        self, config: RunConfig, index: int, graph: Graph, moved: bool, asked: int | None
+    ) -> TrainedModel:
+        """Args: moved: whether the graph is not the one that was trained on. asked: how many nodes will be predicted."""
         from ansgt.runs import seeds
 
         if moved:
@@ -194,7 +205,8 @@ class FinishedRun:
             graph = replace(graph, links=moved_columns(graph, self.graph, config.data))
         with seeds.owned_randomness(config.device):
             seeds.seed_building(config.seed, index)
-            return build_trained(config, graph, seeds.draw_seed(config.seed, index), self.cache)
+            draws = seeds.draw_seed(config.seed, index)
+            return build_trained(config, graph, draws, self.cache, asked)
 
 
 def _text(folder: RunFolder, name: str) -> str:
@@ -228,6 +240,14 @@ def _with_own(config: RunConfig, own: Mapping[str, Any]) -> RunConfig:
     return replace(config, given=known) if config.trains_experts else replace(config, settings=known)
 
 
+def temperature_of(folder: SplitFolder) -> float:
+    """What calibration divides logits by; 1 where a split was not calibrated."""
+    found = folder.result().get("temperature", 1.0)
+    if not isinstance(found, float | int) or not 0 < found < float("inf"):
+        raise InputError(f"The temperature in {folder.path} is no number above 0 (damaged).")
+    return float(found)
+
+
 def finished(folder: RunFolder, index: int) -> SplitFolder:
     """The files of a finished split; raises `InputError` where it is not finished."""
     split = folder.split(index)
@@ -238,10 +258,11 @@ def finished(folder: RunFolder, index: int) -> SplitFolder:
 
 def evaluate_run(run: FinishedRun) -> dict[str, Any]:
     """The JSON object of `ansgt evaluate`: every split predicted anew, scored, and compared with the record."""
-    from ansgt.runs.record import score, summarize
+    from ansgt.metrics import metric
+    from ansgt.runs.record import scores_by_part, summarize, summarized_scores
 
     config, y = run.config, run.graph.y
-    test, val, matches = [], [], True
+    each, guesses, matches = [], [], True
     for result in run.folder.results():
         index = result.get("index") if isinstance(result, Mapping) else None
         if not isinstance(index, int) or not 0 <= index < config.num_splits:
@@ -250,19 +271,22 @@ def evaluate_run(run: FinishedRun) -> dict[str, Any]:
             )
         split = run.split(index)
         probabilities = run.predict_proba(run.trained(index), torch.arange(run.graph.num_nodes), index)
-        test.append(score(probabilities[split.test], y[split.test])[0])
-        val.append(score(probabilities[split.val], y[split.val])[0])
+        each.append(scores_by_part(probabilities.numpy(), y.numpy(), split.parts))
+        guesses.append(split.majority_share(y))
         stored = _stored_probabilities(run.folder.split(index), probabilities.numpy())
         matches &= bool(np.allclose(stored, probabilities.numpy(), atol=1e-4))
-    if not test:
+    if not each:
         raise InputError(f"No split of {run.folder.path} is finished; train it with --resume first.")
     return {
         "dataset": config.dataset,
         "model": config.model_name,
         "split": config.split,
-        "num_splits": len(test),
-        "test_accuracy": summarize(test),
-        "val_accuracy": summarize(val),
+        "num_splits": len(each),
+        "test_accuracy": summarize([scores["test"]["accuracy"] for scores in each]),
+        "val_accuracy": summarize([scores["val"]["accuracy"] for scores in each]),
+        "majority_share": float(np.mean(guesses)),
+        "scores": summarized_scores(each),
+        "official_metric": metric("official", config.dataset).name,
         "matches_record": matches,
         "run_dir": str(run.folder.path),
     }

@@ -8,6 +8,8 @@ Of several processes (`ansgt.ranks`) rank 0 alone reads and writes the run direc
 
 import math
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -22,6 +24,7 @@ from ansgt.datasets import Dataset
 from ansgt.device import memory_in_words, most_memory, release_memory
 from ansgt.errors import BrokenRunError, InputError
 from ansgt.graph import Graph, Split
+from ansgt.metrics import accuracy_and_loss, metric
 from ansgt.prediction import TrainedModel
 from ansgt.ranks import check_device, ranks
 from ansgt.runs import seeds
@@ -29,7 +32,7 @@ from ansgt.runs.choices import Choices
 from ansgt.runs.clock import Clock, TimeLimit
 from ansgt.runs.experts import Expert, Plan, experts_record
 from ansgt.runs.folder import Rows, RunFolder, SplitFolder
-from ansgt.runs.record import Record, joined_record, run_info, score, summarize_run
+from ansgt.runs.record import Record, calibrated_by, joined_record, run_info, summarize_run
 from ansgt.runs.rows import complete, row_stores
 from ansgt.settings import TrainSettings
 from ansgt.stages import Log, TimeIsUp, listening, note, stage, until
@@ -49,6 +52,9 @@ class Progress:
     val_accuracy: float | None
     status: dict[str, float]
 
+
+MOST_NAMED = 5
+"""Classes that a warning names."""
 
 OnEpoch = Callable[[Progress], object]
 """Called after every epoch."""
@@ -119,9 +125,10 @@ class Job:
         on_epoch = _counting(
             self.environment.on_epoch, number * train.epochs, train.num_models * train.epochs
         )
+        train = replace(train, num_models=1, calibrate=False)  # it is their mean that is calibrated
         return replace(
             self,
-            config=replace(self.config, seed=seed, train=replace(train, num_models=1)),
+            config=replace(self.config, seed=seed, train=train),
             folder=self.folder.model(number),
             environment=replace(self.environment, on_epoch=on_epoch),
         )
@@ -168,6 +175,7 @@ def run(
         summary = summarize_run(folder, time.perf_counter() - started)
         summary |= {"peak_bytes": most_memory(config.device), "stages": log.rows()}
         folder.write_summary(summary)
+    _warn_of_absent_classes(config, dataset.graph, folder.results())
     return summary
 
 
@@ -195,6 +203,26 @@ def _check_shared(config: RunConfig) -> None:
     check_device(config.device)
 
 
+def _warn_of_absent_classes(config: RunConfig, graph: Graph, results: Rows) -> None:
+    """Says which classes were trained on and given to no other node, in any of the splits."""
+    absent = Counter(code for result in results for code in result.get("never_predicted", []))
+    if not absent:
+        return
+    named = [str(graph.class_name(code)) for code, _ in absent.most_common(MOST_NAMED)]
+    more = f" and {len(absent) - MOST_NAMED} others" if len(absent) > MOST_NAMED else ""
+    some = "" if len(results) == 1 else f" in {max(absent.values())} of {len(results)} splits"
+    remedy = (
+        "select=macro_f1 or other settings may help"
+        if config.train.class_weight == "balanced"
+        else "class_weight=balanced counts every class alike"
+    )
+    what = "Class {} is" if len(absent) == 1 else "Classes {} are"
+    warnings.warn(
+        f"{what.format(', '.join(named))}{more} never predicted outside the training part{some}; {remedy}.",
+        stacklevel=3,
+    )
+
+
 def train_split(job: Job) -> None:
     """Trains on one split and writes its record; what is finished is not trained again.
 
@@ -214,7 +242,8 @@ def train_split(job: Job) -> None:
                     train_model(model)
             folders = [model.folder for model in job.models]
             if ranks().leads:
-                joined_record(job.graph, job.split, folders).write(job.graph, job.split, job.folder)
+                record = joined_record(job.config, job.graph, job.split, folders)
+                record.write(job.graph, job.split, job.folder)
     if ranks().leads:
         job.folder.remove_models()  # also those of a run killed after its last word, before it had cleared up
 
@@ -262,7 +291,9 @@ def _expert_job(job: Job, expert: Expert, number: int, epochs: int, before: int)
     on_epoch = _counting(job.environment.on_epoch, before, epochs)
     environment = replace(job.environment, on_epoch=on_epoch)
     clock, folder = job.clock.half(), job.folder.model(number)
-    return replace(job, config=expert.config, folder=folder, environment=environment, clock=clock)
+    train = replace(expert.config.train, calibrate=False)  # it is the mixture that is calibrated
+    config = replace(expert.config, train=train)
+    return replace(job, config=config, folder=folder, environment=environment, clock=clock)
 
 
 def train_model(job: Job) -> None:
@@ -323,9 +354,16 @@ class Selection:
     val_accuracy: float = 0.0
     val_loss: float = 0.0
 
-    def offer(self, epoch: int, accuracy: float, loss: float, model: TrainedModel, rule: str) -> None:
-        """Keeps the weights when the validation score is better: accuracy with ties broken by loss, or loss alone."""
-        score = [accuracy, -loss] if rule == "accuracy" else [-loss]
+    def offer(self, epoch: int, value: float, accuracy: float, loss: float, model: TrainedModel) -> None:
+        """Keeps the weights when the validation score is better; ties are broken by the loss.
+
+        Args:
+            epoch: its number.
+            value: what is selected by, the more the better; NaN (an AUC of one class) counts as 0.
+            accuracy, loss: what the record says of the kept epoch.
+            model: whose weights.
+        """
+        score = [0.0 if math.isnan(value) else value, -loss]
         if self.best_epoch < 0 or score > self.best_score:
             self.best_epoch, self.best_score = epoch, score
             self.best_weights = {name: value.cpu() for name, value in model.weights().items()}
@@ -381,8 +419,13 @@ def _epoch(job: Job, learner: Learner, selection: Selection, epoch: int) -> dict
             predicted = learner.trained.predict_proba(val)
         probabilities = _finite(job, predicted, f"predictions after epoch {epoch}")
         job.environment.on_validation(epoch, probabilities)
-        row["val_accuracy"], row["val_loss"] = score(probabilities, job.graph.y[val])
-        selection.offer(epoch, row["val_accuracy"], row["val_loss"], learner.trained, train.select)
+        row["val_accuracy"], row["val_loss"] = accuracy_and_loss(probabilities, job.graph.y[val])
+        chosen = metric(train.select, job.config.dataset)
+        name = {"accuracy": "val_accuracy", "log_loss": "val_loss"}.get(chosen.name, f"val_{chosen.name}")
+        if name not in row:
+            row[name] = chosen(probabilities.numpy(), job.graph.y[val].numpy())
+        value = chosen.sign * row[name]
+        selection.offer(epoch, value, row["val_accuracy"], row["val_loss"], learner.trained)
     return row
 
 
@@ -396,6 +439,7 @@ def _record(job: Job, state: _State, started: float) -> Record:
         _finite(job, value, f"weights '{name}' of epoch {selection.best_epoch}")
     probabilities = trained.predict_proba(torch.arange(job.graph.num_nodes))
     _finite(job, probabilities, "predictions of the kept epoch")
+    probabilities, calibrated = calibrated_by(job.config, probabilities, job.graph, job.split)
     facts = {
         "num_parameters": trained.num_parameters,
         "best_epoch": selection.best_epoch,
@@ -404,6 +448,7 @@ def _record(job: Job, state: _State, started: float) -> Record:
         "val_loss": selection.val_loss,
         "learned": trained.heuristic_probabilities(),
         "seconds": seconds,
+        **calibrated,
         **state.learner.standing(selection.best_epoch),
         **job.choices.facts(),
     }

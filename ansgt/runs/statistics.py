@@ -1,12 +1,13 @@
 """Statistics of a comparison: mean and spread, paired differences with an interval, a corrected test."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from ansgt.metrics import METRICS, Metric
 from ansgt.runs.record import models_of
 
 CONFIDENCE = 0.95
@@ -30,6 +31,9 @@ class Cell:
         error: one sentence, or None.
         num_models: models per split, whose mean predicts.
         one_model: where there are several, a split's mean test accuracy of each by itself.
+        scores: metric -> its test value in every split; `per_split`, `mean` and `std` are of one of them, `val_mean` too.
+        val_scores: metric -> its mean over the splits' validation parts.
+        guess: mean share of the test parts' most frequent class, which is the accuracy of a constant guess.
     """
 
     model: str
@@ -47,6 +51,17 @@ class Cell:
     error: str | None = None
     num_models: int = 1
     one_model: tuple[float, ...] = ()
+    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    val_scores: Mapping[str, float] = field(default_factory=dict)
+    guess: float | None = None
+
+    def by(self, metric: Metric) -> "Cell":
+        """The same cell, compared by another metric."""
+        if self.error is not None or metric.name not in self.scores:
+            return self
+        values = self.scores[metric.name]
+        mean, std = float(np.mean(values)), float(np.std(values))
+        return replace(self, per_split=values, mean=mean, std=std, val_mean=self.val_scores.get(metric.name))
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; `restarts` is what version 0.1 calls the number of models."""
@@ -128,12 +143,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return out
 
 
-def choose_reference(cells: Sequence[Cell]) -> str:
+def choose_reference(cells: Sequence[Cell], metric: Metric = METRICS["accuracy"]) -> str:
     """The model with the best mean rank over the data sets it finished: what the others are compared with by default."""
     ranks: dict[str, list[float]] = {}
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         done = [cell for cell in cells if cell.dataset == dataset and cell.mean is not None]
-        for cell, rank in zip(done, stats.rankdata([-c.mean for c in done]), strict=True):  # type: ignore[operator]
+        for cell, rank in zip(done, stats.rankdata([-metric.sign * c.mean for c in done]), strict=True):  # type: ignore[operator]
             ranks.setdefault(cell.model, []).append(float(rank))
     if not ranks:
         return cells[0].model

@@ -5,11 +5,17 @@ model, and for state, and never sees which model it trains.
 """
 
 import importlib
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+import torch
+from torch import Tensor
+
 from ansgt.config import RunConfig
+from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph, Split
 from ansgt.prediction import TrainedModel
+from ansgt.settings import NonNegative, brief, fit_value
 from ansgt.storage import DiskCache
 
 LEARNERS: dict[str, str] = {
@@ -66,4 +72,29 @@ def build_learner(config: RunConfig, graph: Graph, split: Split, seed: int, cach
     return learner
 
 
-__all__ = ["Learner", "build_learner"]
+def class_weights(config: RunConfig, graph: Graph, split: Split) -> Tensor | None:
+    """What a training node of each class counts in the loss [C], with mean 1 over the training part; None: all alike."""
+    asked = config.train.class_weight
+    if asked is None:
+        return None
+    counts = torch.bincount(graph.y[split.train], minlength=graph.num_classes).double()
+    weights = 1 / counts.clamp(min=1) if asked == "balanced" else _given_weights(asked, graph)
+    total = float((weights * counts).sum())
+    if total == 0:
+        raise InputError("Setting train.class_weight gives every class of the training part the weight 0.")
+    return (weights * len(split.train) / total).float().to(config.device)
+
+
+def _given_weights(asked: Mapping[Any, Any], graph: Graph) -> Tensor:
+    """The weights of classes by their names; a record has these as texts."""
+    names = {str(name): code for code, name in enumerate(graph.classes.tolist())}
+    weights = torch.ones(graph.num_classes, dtype=torch.float64)
+    for name, weight in asked.items():
+        if str(name) not in names:
+            raise unknown_name("class in class_weight", brief(name), names)
+        value = fit_value(f"train.class_weight[{brief(name)}]", NonNegative, weight)
+        weights[names[str(name)]] = value
+    return weights
+
+
+__all__ = ["Learner", "build_learner", "class_weights"]

@@ -26,7 +26,7 @@ from ansgt.sampling import Exp4P, Reward, SampledNodes, reward
 from ansgt.sampling.bandit import standing as bandit_standing
 from ansgt.stages import stage
 from ansgt.storage import DiskCache
-from ansgt.training import State
+from ansgt.training import State, class_weights
 from ansgt.training.optim import WeightAverage, scheduled_adamw
 from ansgt.training.steps import CapturedStep, TrainStep, train_epoch
 
@@ -57,6 +57,7 @@ class AdaptiveLearner:
         self.optimizer = scheduled_adamw(config, self.model, len(split.train), self.batch_size)
         self.tables = trained.pipeline.tables()
         self.streams = trained.pipeline.plan.sequences == "streamed"
+        self.class_weight = class_weights(config, graph, split)
         self.step = self._step()
         self.significance = Significance(
             self.model, self.tables.batch, captured=trained.inference.execution.captured
@@ -169,6 +170,7 @@ class AdaptiveLearner:
             amp=execution.amp,
             compiled=execution.compiled,
             label_smoothing=self.settings.label_smoothing,
+            class_weight=self.class_weight,
             average=self.average,
             num_sequences=self.settings.num_augmentations,
         )

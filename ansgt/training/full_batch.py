@@ -11,7 +11,7 @@ from ansgt.links import drop_links
 from ansgt.models.base import NodeModel
 from ansgt.prediction.full_batch import TrainedFullBatch
 from ansgt.storage import DiskCache
-from ansgt.training import State
+from ansgt.training import State, class_weights
 
 
 class FullBatchLearner:
@@ -32,6 +32,7 @@ class FullBatchLearner:
         device = torch.device(config.device)
         self.train_nodes = split.train.to(device)
         self.train_labels = graph.y[split.train].to(device)
+        self.class_weight = class_weights(config, graph, split)
         self.clip_norm, self.link_dropout = config.optim.clip_norm, config.data.link_dropout
 
     def train_epoch(self, epoch: int) -> float:
@@ -42,7 +43,7 @@ class FullBatchLearner:
         logits = model({**inputs, "x": drop_links(inputs["x"], num_links, self.link_dropout)})[
             self.train_nodes
         ]
-        loss = nn.functional.cross_entropy(logits, self.train_labels)
+        loss = nn.functional.cross_entropy(logits, self.train_labels, self.class_weight)
         loss.backward()
         if self.clip_norm is not None:
             nn.utils.clip_grad_norm_(model.parameters(), self.clip_norm)

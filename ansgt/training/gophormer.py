@@ -12,7 +12,7 @@ from ansgt.models.baselines.gophormer import GophormerSettings, consistency_loss
 from ansgt.prediction.gophormer import TrainedGophormer
 from ansgt.prediction.inference import Build
 from ansgt.storage import DiskCache
-from ansgt.training import State
+from ansgt.training import State, class_weights
 from ansgt.training.optim import ScheduledAdamW, scheduled_adamw
 from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_epoch
 
@@ -27,8 +27,9 @@ class ConsistentStep(TrainStep):
         build: Build,
         settings: GophormerSettings,
         amp: bool,
+        class_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(model, optimizer, build, amp=amp)
+        super().__init__(model, optimizer, build, amp=amp, class_weight=class_weight)
         self.settings = settings
 
     def loss(self, centres: Tensor) -> Tensor:
@@ -37,7 +38,8 @@ class ConsistentStep(TrainStep):
             logits = self.model(batch)
         known = (centres >= 0).float()
         apart = consistency_loss(logits, self.settings.num_samples, self.settings.temperature, known)
-        return sequence_loss(logits, batch.target, known) + self.settings.consistency_weight * apart
+        loss = sequence_loss(logits, batch.target, known, class_weight=self.class_weight)
+        return loss + self.settings.consistency_weight * apart
 
 
 class GophormerLearner:
@@ -57,7 +59,12 @@ class GophormerLearner:
         self.tables = trained.egos.tables()
         self.optimizer = scheduled_adamw(config, trained.model, len(split.train), self.settings.batch_size)
         step = ConsistentStep(
-            trained.model, self.optimizer, self.tables.batch, self.settings, amp=execution.amp
+            trained.model,
+            self.optimizer,
+            self.tables.batch,
+            self.settings,
+            amp=execution.amp,
+            class_weight=class_weights(config, graph, split),
         )
         self.step: TrainStep | CapturedStep = CapturedStep(step) if execution.captured else step
         self.train_nodes = split.train.to(trained.egos.device)

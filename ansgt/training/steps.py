@@ -25,6 +25,7 @@ def sequence_loss(
     weight: Tensor,
     label_smoothing: float = 0.0,
     total: Tensor | None = None,
+    class_weight: Tensor | None = None,
 ) -> Tensor:
     """Mean cross entropy over centres and their S sequences (section 5.3; there a sum over centres).
 
@@ -34,6 +35,7 @@ def sequence_loss(
         weight: weight of every centre [b]; 0 for padding.
         label_smoothing: share of the target spread over all classes.
         total: what the sum over centres is divided by; by default the sum of the weights.
+        class_weight: what a centre of each class counts [C]; None: 1. The mean is still one over centres.
 
     Returns:
         Scalar, float32; 0 when all weights are 0.
@@ -41,6 +43,8 @@ def sequence_loss(
     losses = F.cross_entropy(
         logits.float(), target, reduction="none", ignore_index=-1, label_smoothing=label_smoothing
     )
+    if class_weight is not None:
+        losses = losses * class_weight[target.clamp(min=0)]
     per_centre = losses.view(len(weight), -1).mean(dim=1)
     return (per_centre * weight).sum() / (weight.sum() if total is None else total).clamp(min=1.0)
 
@@ -69,7 +73,7 @@ class TrainStep:
         build: gives the batch of some centres.
         amp: bfloat16 autocast.
         compiled: run batch building, forward and loss through `torch.compile`.
-        label_smoothing: see `sequence_loss`.
+        label_smoothing, class_weight: see `sequence_loss`.
         average: takes the weights in after every update.
         num_sequences: S, where several processes share a batch.
     """
@@ -83,6 +87,7 @@ class TrainStep:
         amp: bool = False,
         compiled: bool = False,
         label_smoothing: float = 0.0,
+        class_weight: Tensor | None = None,
         average: WeightAverage | None = None,
         num_sequences: int = 1,
     ) -> None:
@@ -92,7 +97,7 @@ class TrainStep:
         self.optimizer = optimizer
         self.build = build
         self.amp = amp
-        self.label_smoothing = label_smoothing
+        self.label_smoothing, self.class_weight = label_smoothing, class_weight
         self._loss = maybe_compiled(self.loss, compiled)
         device = model.global_nodes.device
         self._sums = torch.zeros(2, device=device)  # loss times centres, centres
@@ -117,7 +122,9 @@ class TrainStep:
         batch = self.build(centres[share].clamp(min=0))
         with half_precision(centres.device, self.amp):
             logits = self.model(batch)
-        return sequence_loss(logits, batch.target, known[share], self.label_smoothing, known.sum())
+        return sequence_loss(
+            logits, batch.target, known[share], self.label_smoothing, known.sum(), self.class_weight
+        )
 
     def _places(self, num_centres: int) -> Places:
         """Which sequences of a batch are this process's."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from ansgt.report.diagnostics import calibration, diagnose
+from ansgt.report.diagnostics import diagnose
 
 
 @pytest.fixture
@@ -32,13 +32,9 @@ def test_scores_are_those_of_scikit_learn(scored: tuple[np.ndarray, np.ndarray])
     assert found.count == 300
 
 
-def test_calibration_by_hand() -> None:
+def test_calibration_error_by_hand() -> None:
     confidence = np.array([0.55, 0.6, 0.95, 1.0])
     right = np.array([True, False, True, True])
-    low, high = calibration(confidence, right)
-    assert (low.low, low.high, low.count) == pytest.approx((0.5, 0.6, 2))
-    assert (low.confidence, low.accuracy) == pytest.approx((0.575, 0.5))
-    assert (high.count, high.accuracy) == (2, 1.0)
     probabilities = np.stack([confidence, 1 - confidence], axis=1)
     found = diagnose(probabilities, np.where(right, 0, 1))
     assert found.calibration_error == pytest.approx(0.5 * 0.075 + 0.5 * 0.025)

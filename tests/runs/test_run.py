@@ -190,12 +190,19 @@ def test_selection_prefers_accuracy_then_loss_and_stops() -> None:
     selection, learner = Selection(), FixedWeights()
     offers = [(0.5, 1.0), (0.6, 2.0), (0.6, 1.5), (0.6, 1.7), (0.4, 0.1)]
     for epoch, (accuracy, loss) in enumerate(offers):
-        selection.offer(epoch, accuracy, loss, learner, "accuracy")  # type: ignore[arg-type]
+        selection.offer(epoch, accuracy, accuracy, loss, learner)  # type: ignore[arg-type]
     assert selection.best_epoch == 2
     assert not selection.exhausted(4, TrainSettings(patience=3))
     assert selection.exhausted(5, TrainSettings(patience=3))
     assert not selection.exhausted(500, TrainSettings(patience=None))
     by_loss = Selection()
     for epoch, (accuracy, loss) in enumerate(offers):
-        by_loss.offer(epoch, accuracy, loss, learner, "loss")  # type: ignore[arg-type]
+        by_loss.offer(epoch, -loss, accuracy, loss, learner)  # type: ignore[arg-type]
     assert by_loss.best_epoch == 4
+
+
+def test_an_auc_that_is_none_counts_as_zero() -> None:
+    selection, learner = Selection(), FixedWeights()
+    for epoch, value in enumerate((float("nan"), 0.4, float("nan"))):
+        selection.offer(epoch, value, 0.5, 1.0, learner)  # type: ignore[arg-type]
+    assert selection.best_epoch == 1
