@@ -33,9 +33,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import torch
 from fuzz_cases import CASES, LONGEST, Refused, Wrong, finished
+from fuzz_objects import OBJECTS
 
 from ansgt.errors import InputError
 
+CASES.update(OBJECTS)
 GOOD = ("fine", "refused")
 BAD = ("traceback", "crash", "hang", "memory", "long", "wrong")
 MOST_MEMORY, MOST_SECONDS = 4 * 2**30, 60.0

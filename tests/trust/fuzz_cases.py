@@ -504,6 +504,26 @@ WORDS = (
 )  # fmt: skip
 
 
+GRAPHS = (["g.npz"], ["newman"], ["tables"], ["tables/edges.csv"], ["synthetic-30"], [])
+STARTS: dict[str, tuple[list[str], ...]] = {
+    "train": GRAPHS,
+    "coarsen": GRAPHS,
+    "prepare": GRAPHS,
+    "datasets": (["--root", "."],),
+    "settings": ([], ["ansgt"], ["gcn"]),
+    "compare": (
+        ["--models", "mlp", "--datasets", "newman", "--num-splits", "1", "--workers", "1", "-o", "epochs=1"],
+    ),
+    "reproduce": (["--list"], ["--list", "all"], ["--list", "--from", "run"]),
+    "bench": (
+        ["scale", "--no-peer", "--epochs", "1", "--sizes"],
+        ["coarsening", "--quick", "--root", "."],
+        [],
+    ),
+}
+"""Verb -> words that a good command may begin with; of the others it is a run."""
+
+
 def command_line(rng: Rng, folder: Path) -> None:
     import contextlib
     import os
@@ -513,11 +533,14 @@ def command_line(rng: Rng, folder: Path) -> None:
     arrays = mutate_graph(rng) if rng.random() < 0.3 else good_graph(rng)
     np.savez(folder / "g.npz", **{key: value for key, value in arrays.items() if key in NAMES})
     (folder / "s.yaml").write_text(pick(rng, YAML_TEXTS))
-    verb = pick(rng, [verb for verb in VERBS if verb not in ("bench", "datasets", "compare")])
+    (folder / "tables").mkdir()
+    (folder / "tables" / "edges.csv").write_text("source,target\n0,1\n1,2\n2,3\n")
+    verb = pick(rng, VERBS)
     arguments = [verb]
-    if rng.random() < 0.8:
-        starts = {"train": ("g.npz", "newman"), "coarsen": ("g.npz", "newman")}
-        arguments.append(pick(rng, starts.get(verb, ("run",))))
+    if verb in STARTS:
+        arguments += pick(rng, STARTS[verb])
+    elif rng.random() < 0.8:
+        arguments.append("run")
     if verb == "explain" and rng.random() < 0.7:
         arguments.append("3")
     if verb == "train":

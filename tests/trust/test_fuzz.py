@@ -14,7 +14,8 @@ from fuzz_cases import CASES
 
 from ansgt.errors import InputError
 
-READERS = [name for name in CASES if name not in ("run directory", "command line")]
+SLOWER = ("run directory", "command line", "calls", "stored rows")
+READERS = [name for name in CASES if name not in SLOWER]
 
 
 def ended(case: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -35,6 +36,10 @@ def bad(seed: int, cases: int, kinds: list[str]) -> list[str]:
 
 def test_files_of_strangers() -> None:
     assert bad(seed=0, cases=300, kinds=READERS) == []
+
+
+def test_calls_and_a_changed_cache() -> None:
+    assert bad(seed=0, cases=60, kinds=["calls", "calls", "stored rows"]) == []
 
 
 def test_command_lines() -> None:
