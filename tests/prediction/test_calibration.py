@@ -21,6 +21,13 @@ def test_the_temperature_that_labels_were_drawn_at_is_found() -> None:
     assert fitted_temperature(logits[:0], labels[:0]) == 1.0
 
 
+def test_ten_nodes_that_are_all_right_are_no_certainty() -> None:
+    """With e = 1 / 12 over three classes the best that can be said of the right one is 1 - 2e / 3."""
+    probabilities = torch.tensor([[0.6, 0.2, 0.2]]).repeat(10, 1)
+    temperature = fitted_temperature(probabilities, torch.zeros(10, dtype=torch.int64))
+    assert float(tempered(probabilities, temperature)[0, 0]) == pytest.approx(1 - 2 / 36, abs=1e-4)
+
+
 def test_a_temperature_keeps_the_order_and_zeros_are_no_harm() -> None:
     probabilities = torch.tensor([[0.7, 0.3, 0.0], [0.1, 0.2, 0.7]])
     cooler = tempered(probabilities, 0.5)
