@@ -108,7 +108,8 @@ class FigSensitivity(Item):
         remark = REMARK.format(base=words, recommended=recommended, splits=max(counts, default=0))
         paper = RECOMMENDED if self.dataset == "cora" else {}
         picture = Picture(self.title, lambda axes: _draw(axes, curves, base, paper), 7.6, 2.4, len(KNOBS))
-        return Shown(tables, [remark, *map(peak, curves.items())], [picture])
+        known = any(number.source for curve in curves.values() for number in curve.values())
+        return Shown(tables, [remark, *map(peak, curves.items())], [picture] if known else [])
 
 
 class FigSensitivityCora(FigSensitivity):

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ansgt.plotting import printable
 from ansgt.report.page import policy
 from ansgt.reproduce.claim import VERDICTS
+from ansgt.reproduce.claims import Claims
 from ansgt.reproduce.tables import Entry, Table
 from ansgt.reproduce.write import RECORD_HEADS, Outcome, missing_words, picture_files, record_row
 from ansgt.storage import write_text
@@ -38,6 +39,7 @@ def write_page(found: Sequence[Outcome], out: Path, command: str) -> Path:
     page = environment.get_template("paper.html").render(
         items=[_item(one, out) for one in found],
         heads=RECORD_HEADS,
+        summary=next((str(one.shown.remarks[0]) for one in found if isinstance(one.item, Claims)), ""),
         command=command,
         policy=policy([], style, images=True),
         style=Markup(style),

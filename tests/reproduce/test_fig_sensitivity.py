@@ -65,3 +65,9 @@ def test_the_peak_in_words() -> None:
     curve = {1: Number(80.0), 2: Number(82.5), 3: Number(81.0)}
     assert peak(("num_layers", curve)) == "L: highest at 2 (82.50); highest and lowest are 2.50 apart."
     assert peak(("num_layers", {**curve, 4: Number(None)})) == "L: 1 of 4 points are missing."
+
+
+def test_without_records_there_is_no_picture(tmp_path: Path) -> None:
+    shown = ITEM.show(Records(tmp_path), Setup())
+    assert shown.pictures == []
+    assert "of which there are 0 here" in shown.remarks[0]

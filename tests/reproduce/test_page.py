@@ -60,6 +60,7 @@ def test_items_stand_with_their_commands(page: str) -> None:
         assert f'<section id="{name}">' in page
         assert f"<code>ansgt reproduce {name}</code>" in page
     assert page.count("data:image/svg+xml;base64,") == 1
+    assert re.search(r"Of \d+ claims \d+ hold, \d+ do not hold, \d+ cannot be told", page)
 
 
 def test_tags_are_closed_and_numbers_have_records(page: str) -> None:
