@@ -71,6 +71,14 @@ def heuristic_names(heuristics: Sequence[HeuristicLike]) -> list[str]:
     return names
 
 
+def measured(heuristics: Sequence[HeuristicLike]) -> dict[str, dict[str, Any]]:
+    """What approximate heuristics know of their error, by name, for the record."""
+    known = [one for one in heuristics if isinstance(one, Heuristic | StoredHeuristic)]
+    names = dict(zip(map(id, heuristics), heuristic_names(heuristics), strict=True))
+    found = {names[id(one)]: one.measured() for one in known}
+    return {name: facts for name, facts in found.items() if facts}
+
+
 def _fitted(
     heuristic: str | HeuristicLike,
     settings: HeuristicSettings,
@@ -132,6 +140,7 @@ __all__ = [
     "TwoHop",
     "fit_heuristics",
     "heuristic_names",
+    "measured",
     "resolve",
     "rows_are_stored",
     "stored_heuristics",

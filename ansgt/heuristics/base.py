@@ -140,6 +140,14 @@ class Heuristic(ABC):
         given = {name: value for name, value in vars(self).items() if name != "cache"}
         return {name: value for name, value in given.items() if not (name[0] == "_" or name[-1] == "_")}
 
+    def measured(self, source: HeuristicLike | None = None) -> dict[str, Any]:
+        """How near approximate rows are to exact ones, for the record; empty where there is nothing to say.
+
+        Args:
+            source: where the rows are read, if not computed here.
+        """
+        return {}
+
     def key(self) -> list[Any]:
         """What decides the rows, beside the graph: under this they are stored between runs."""
         return [ROWS_VERSION, type(self).__qualname__, self.settings()]

@@ -1,23 +1,25 @@
 """Nearest neighbours by the cosine of node attributes (section 5.1)."""
 
-from collections.abc import Iterator
-from importlib.util import find_spec
-from typing import Self
+import warnings
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.heuristics.base import SMALL, Heuristic, HeuristicSettings, candidate_limit
-from ansgt.heuristics.ivf import CellIndex, FaissIndex, Index
+from ansgt.heuristics.base import SMALL, Heuristic, HeuristicLike, HeuristicSettings, candidate_limit
+from ansgt.heuristics.neighbors import CHECKED, Neighbors, Rows, cosine_rows, cosines_of, share_found, truth
+from ansgt.heuristics.product import Product
 from ansgt.heuristics.rows import dense_top_k
-from ansgt.linalg import inverse_or_zero
+from ansgt.linalg import CSR, inverse_or_zero
 from ansgt.storage import DiskCache
 
-INDEXES = ("auto", "exact", "ivf", "faiss")
+INDEXES = ("auto", "exact")
 EXACT_LIMIT = 50_000
+"""Up to this many nodes all pairs are compared, whatever the features."""
+MOST_VISITS = 2e11
+"""Sparse non-negative features are compared exactly up to this many pairs that share a column, counted by column."""
 _SPARSE_PAYS = 0.05
 
 
@@ -29,9 +31,9 @@ class KNN(Heuristic):
 
     Args:
         k: how many neighbours; ``None`` is the literal all-pairs score.
-        index: "exact" (blocked matmul), "ivf" (our own inverted file), "faiss" (the same by faiss, an extra;
-            dense features only), or "auto": exact up to 50,000 nodes, then faiss where it is installed, else ivf.
-        num_probes: cells searched per cell of the approximate index; more is slower and closer to exact.
+        index: "exact", or "auto": exact up to 50,000 nodes and for sparse words, else what reaches `wanted_recall` at
+            least cost (`ansgt.heuristics.neighbors`).
+        wanted_recall: of the approximate search, measured at every fit on 500 nodes; below it, a warning says so.
         max_candidates, cache: see `Heuristic`.
 
     >>> from ansgt.testing import random_graph
@@ -43,19 +45,21 @@ class KNN(Heuristic):
     row_by_row = False  # a product of blocks rounds by their shape
 
     compares_features = True
+    _neighbors: Neighbors | None = None
+    _product: Product | None = None
 
     def __init__(
         self,
         k: int | None = 20,
         index: str = "auto",
-        num_probes: int = 16,
+        wanted_recall: float = 0.95,
         max_candidates: int | None = None,
         cache: DiskCache | None = None,
     ) -> None:
         super().__init__(max_candidates, cache)
         self.k = k
         self.index = index
-        self.num_probes = num_probes
+        self.wanted_recall = wanted_recall
 
     @classmethod
     def from_settings(
@@ -71,47 +75,78 @@ class KNN(Heuristic):
             raise unknown_name("KNN index", self.index, INDEXES)
         if self.k is not None and self.k < 1:
             raise InputError(f"k must be at least 1 or None, not {self.k}.")
+        if not 0 < self.wanted_recall <= 1:
+            raise InputError(f"wanted_recall must be in (0, 1], not {self.wanted_recall}.")
 
     def _prepare(self, graph: Graph) -> None:
         self._unit = unit_rows(graph.features)
-        self._index = self._build_index()
+        self._product, self._neighbors = None, None
+        if self._limit is None or graph.num_nodes <= SMALL:
+            return
+        if self._shares_little:
+            self._product = Product(
+                CSR.of(self._unit),
+                CSR.of(sp.csr_array(self._unit.T)),
+                np.arange(graph.num_nodes, dtype=np.int32),
+                np.arange(graph.num_nodes),
+            )
+            return
+        exact = self.index == "exact" or graph.num_nodes <= EXACT_LIMIT
+        self._neighbors = Neighbors(self._unit, self._num_kept, 1.0 if exact else self.wanted_recall)
+        if not exact:
+            self._say(self._neighbors.recall)
 
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
         if self._limit is None:
-            return sp.csr_array(np.maximum(_cosines(self._unit, nodes), 0))
-        k = min(self._limit, self.graph_.num_nodes - 1)
-        if self._index is None:
-            values, columns = _exact_top(self._unit, nodes, k)
+            return sp.csr_array(np.maximum(cosine_rows(self._unit, nodes), 0))
+        if self._product is not None:
+            return self._product.top_rows(nodes, self._num_kept)
+        if self._neighbors is not None:
+            found = self._neighbors.search(nodes)
         else:
-            values, columns = self._index.search(nodes, k)
-        return _to_csr(values, columns, self.graph_.num_nodes)
+            found = _exact_top(self._unit, nodes, self._num_kept)
+        return _to_csr(*found, self.graph_.num_nodes)
+
+    def measured(self, source: HeuristicLike | None = None) -> dict[str, Any]:
+        """Recall of the rows on 500 nodes, ties aside; by definition 1 where all pairs are compared."""
+        graph = self.graph_
+        if self._limit is None or graph.num_nodes <= SMALL:
+            return {"recall": 1.0, "index": "exact"}
+        unit = unit_rows(graph.features)
+        known = truth(unit, self._num_kept)
+        found = cosines_of(unit, known.nodes, (source or self).rows(known.nodes))
+        recall = share_found(found, known)
+        self._say(recall)
+        facts: dict[str, Any] = {"recall": recall, "wanted": self.wanted_recall, "nodes": len(known.nodes)}
+        return facts if self._neighbors is None else {**facts, **self._neighbors.effort._asdict()}
 
     @property
     def _limit(self) -> int | None:
         return min((v for v in (self.k, self.max_candidates) if v is not None), default=None)
 
     @property
-    def _is_exact(self) -> bool:
-        small = self.graph_.num_nodes <= EXACT_LIMIT
-        return self._limit is None or self.index == "exact" or (self.index == "auto" and small)
+    def _num_kept(self) -> int:
+        assert self._limit is not None
+        return min(self._limit, self.graph_.num_nodes - 1)
 
-    def _build_index(self) -> Index | None:
-        if self._is_exact:
-            return None
-        wants_faiss = self.index == "faiss" or (self.index == "auto" and find_spec("faiss") is not None)
-        if wants_faiss and not sp.issparse(self._unit):
-            return FaissIndex(self._unit, self.num_probes)
-        return CellIndex(self._unit, self.num_probes)
+    @property
+    def _shares_little(self) -> bool:
+        """Whether features are words: sparse, not negative, and few pairs of nodes share one."""
+        unit = self._unit
+        if not sp.issparse(unit) or unit.data.min(initial=1.0) <= 0:
+            return False
+        return float(np.square(np.bincount(unit.indices), dtype=np.float64).sum()) <= MOST_VISITS
 
-    def _blocks(self) -> Iterator[np.ndarray]:
-        """The inverted file goes through its cells, not through blocks of nodes."""
-        if self._is_exact:
-            yield from super()._blocks()
-        else:
-            yield np.arange(self.graph_.num_nodes)
+    def _say(self, recall: float) -> None:
+        if recall < self.wanted_recall:
+            warnings.warn(
+                f"KNN finds {recall:.0%} of the nearest neighbours, measured on {CHECKED} nodes, not the "
+                f"{self.wanted_recall:.0%} that are wanted: KNN(index='exact') compares all pairs.",
+                stacklevel=2,
+            )
 
 
-def unit_rows(x: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
+def unit_rows(x: Rows) -> Rows:
     """Rows scaled to length 1 (all-zero rows stay), as CSR when few entries are not zero."""
     if not sp.issparse(x) and np.count_nonzero(x) < _SPARSE_PAYS * x.size:
         x = sp.csr_array(x)
@@ -122,17 +157,10 @@ def unit_rows(x: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
     return (x * scale[:, None]).astype(np.float32)
 
 
-def _cosines(unit: np.ndarray | sp.csr_array, nodes: np.ndarray) -> np.ndarray:
-    """Cosine of `nodes` with all nodes [len(nodes), n], float32."""
-    if sp.issparse(unit):
-        return np.ascontiguousarray((unit @ unit[nodes].T.toarray()).T)
-    return (torch.from_numpy(unit[nodes]) @ torch.from_numpy(unit).T).numpy()
-
-
-def _exact_top(unit: np.ndarray | sp.csr_array, nodes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    scores = _cosines(unit, nodes)
+def _exact_top(unit: Rows, nodes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    scores = cosine_rows(unit, nodes)
     scores[np.arange(len(nodes)), nodes] = -2.0  # self never takes one of the k places
-    return dense_top_k(scores, np.arange(unit.shape[0]), k, compiled=unit.shape[0] > SMALL)
+    return dense_top_k(scores, np.arange(unit.shape[0]), k)
 
 
 def _to_csr(values: np.ndarray, columns: np.ndarray, num_nodes: int) -> sp.csr_array:

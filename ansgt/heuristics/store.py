@@ -175,6 +175,10 @@ class StoredHeuristic:
         found = _joined(parts, self.num_nodes)
         return found if bool((order[1:] > order[:-1]).all()) else found[np.argsort(order)]
 
+    def measured(self) -> dict[str, Any]:
+        """How near the stored rows are to exact ones (see `Heuristic.measured`)."""
+        return self.heuristic.measured(self)
+
     def complete(self) -> Iterator[int]:
         """Computes and stores what is absent or damaged; gives, block by block, the number of rows that are done."""
         missing = self.absent()

@@ -16,7 +16,7 @@ from ansgt.config import RunConfig
 from ansgt.device import is_main_memory
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
-from ansgt.heuristics import heuristic_names
+from ansgt.heuristics import heuristic_names, measured
 from ansgt.models.ansgt import ANSGT
 from ansgt.pipeline import Drawn
 from ansgt.prediction.ansgt import AdaptiveSettings, TrainedANSGT
@@ -202,7 +202,11 @@ class AdaptiveLearner:
 
     def standing(self, kept: int) -> dict[str, Any]:
         pipeline = self.trained.pipeline
-        facts = {"memory": pipeline.plan.ways, "proximity": pipeline.proximity.measured_}
+        facts = {
+            "memory": pipeline.plan.ways,
+            "heuristics": measured(pipeline.heuristics),
+            "proximity": pipeline.proximity.measured_,
+        }
         adaptive = self.settings.sampling == "adaptive"
         return {"bandit": bandit_standing(self.rows, kept), **facts} if adaptive else facts
 

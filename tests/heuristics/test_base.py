@@ -194,7 +194,7 @@ def test_records_call_a_heuristic_by_its_registered_name_or_its_class() -> None:
 
 def test_settings_are_what_the_constructor_was_given() -> None:
     heuristic = KNN(k=3, max_candidates=2).fit(path_graph())
-    assert heuristic.settings() == {"k": 3, "index": "auto", "num_probes": 16, "max_candidates": 2}
+    assert heuristic.settings() == {"k": 3, "index": "auto", "wanted_recall": 0.95, "max_candidates": 2}
 
 
 def test_bad_input() -> None:

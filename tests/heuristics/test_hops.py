@@ -7,7 +7,7 @@ from cases import dense_rows
 from ansgt.datasets import load_graph
 from ansgt.graph import Graph
 from ansgt.heuristics import HEURISTICS, KNN, OneHop, TwoHop, resolve
-from ansgt.heuristics.hops import square_top_k
+from ansgt.heuristics.hops import square
 from ansgt.linalg import gcn_norm
 from ansgt.testing import path_graph, random_graph, star_graph
 
@@ -42,9 +42,9 @@ def test_equals_the_square() -> None:
     matrix = gcn_norm(graph)
     full = (matrix @ matrix).toarray()
     np.fill_diagonal(full, 0)
-    everything = square_top_k(matrix, np.arange(80), 80).toarray()
+    everything = square(matrix).top_rows(np.arange(80), 80).toarray()
     np.testing.assert_allclose(everything, full, atol=1e-7)
-    for row, kept in zip(full, square_top_k(matrix, np.arange(80), 5).toarray(), strict=True):
+    for row, kept in zip(full, square(matrix).top_rows(np.arange(80), 5).toarray(), strict=True):
         np.testing.assert_allclose(np.sort(kept)[-5:], np.sort(row)[-5:], atol=1e-7)
 
 
@@ -69,7 +69,7 @@ def test_breadth_leaves_out_the_largest_neighbours_of_a_hub() -> None:
     kept[5, 0] = 0
     expected = matrix.toarray() @ kept
     np.fill_diagonal(expected, 0)
-    found = square_top_k(matrix, np.arange(8), 8, breadth=3).toarray()
+    found = square(matrix, breadth=3).top_rows(np.arange(8), 8).toarray()
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
 

@@ -49,3 +49,5 @@ def test_bad_settings() -> None:
         KNN(k=0).fit(graph)
     with pytest.raises(InputError, match="Unknown KNN index 'hnsw'"):
         KNN(index="hnsw").fit(graph)
+    with pytest.raises(InputError, match=r"wanted_recall must be in \(0, 1\], not 1.5"):
+        KNN(wanted_recall=1.5).fit(graph)

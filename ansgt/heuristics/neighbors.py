@@ -1,0 +1,225 @@
+"""Nearest rows by inner product: exact where that is cheap, else by faiss, with as much effort as the wanted recall takes.
+
+A search takes candidates from an index and ranks them by their exact inner products. Indexes are tried in the order of
+their cost, on a few nodes whose true neighbours are known, and the first that finds enough of them is taken:
+
+1. an inverted file (IVF-Flat), for rows that lie in clusters: 2 sqrt(n) cells, of which a few are probed;
+2. a scan of all rows as 4-bit codes (PQ fast scan), two dimensions per code, for rows that are noise around centres, where
+   no cell is near: three times cheaper than the product of all pairs, ten times than a walk on a graph of neighbours;
+3. the product of all pairs, up to `MOST_PAIRS` numbers.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numba import njit, prange
+
+from ansgt.heuristics.rows import keep_largest
+from ansgt.stages import stage
+
+Rows: TypeAlias = np.ndarray | sp.csr_array
+
+CHECKED = 500
+"""Nodes whose true neighbours are found by comparing them with all others."""
+MOST_PAIRS = 1.5e13
+"""All pairs are compared up to this many products of two numbers: a few minutes of one core."""
+SKETCH = 256
+"""Columns of the random projection that stands for sparse rows while candidates are looked for."""
+_CLOSE = 1e-5
+"""Cosines that differ by less count as equal: rounding, and ties."""
+_SAMPLED_PER_CELL, _CODED = 40, 50_000
+"""Rows that k-means of an inverted file and of the codes are trained on."""
+
+
+class Effort(NamedTuple):
+    """An index and how hard it is searched.
+
+    Args:
+        kind: of the index, as faiss's factory names it.
+        probes: cells that are searched; 0 where there are none.
+        depth: candidates that are ranked exactly, per neighbour wanted.
+    """
+
+    kind: str
+    probes: int
+    depth: int
+
+
+class Truth(NamedTuple):
+    """Some nodes, the cosine of each with its k-th nearest other node, and how many of the k have a positive one."""
+
+    nodes: np.ndarray
+    least: np.ndarray
+    count: np.ndarray
+
+
+class Neighbors:
+    """The k rows of largest inner product for each of some nodes, self left out.
+
+    Args:
+        unit: rows of length 1 (or 0), dense or CSR [n, p].
+        k: how many.
+        wanted: recall to reach; 1 compares all pairs whatever that takes.
+
+    After construction `effort` is what was chosen and `recall` what it found of the neighbours of `CHECKED` nodes.
+    """
+
+    def __init__(self, unit: Rows, k: int, wanted: float = 0.95) -> None:
+        self.unit, self.k = unit, k
+        self._points = _dense_points(unit)
+        self._indexes: dict[str, Any] = {}
+        checked = truth(unit, k)
+        for effort in _efforts(self._points.shape, sp.issparse(unit), wanted):
+            self.effort = effort
+            self.recall = share_found(self.search(checked.nodes)[0], checked)
+            if self.recall >= wanted:
+                break
+        self._indexes = {self.effort.kind: self._indexes[self.effort.kind]}
+
+    def search(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inner products and ids [len(nodes), k], columns ascending; 0 and -1 where fewer were found."""
+        kind, probes, depth = self.effort
+        if kind not in self._indexes:
+            self._indexes[kind] = _build(self._points, kind)
+        index = self._indexes[kind]
+        if probes:
+            index.nprobe = probes
+        _, found = index.search(self._points[nodes], min(depth * (self.k + 1), len(self._points)))
+        values = np.zeros((len(nodes), self.k), dtype=np.float32)
+        columns = np.full((len(nodes), self.k), -1, dtype=np.int32)
+        if sp.issparse(self.unit):
+            unit = self.unit
+            _rank_sparse(nodes, found, unit.indptr, unit.indices, unit.data, unit.shape[1], values, columns)
+        else:
+            _rank(nodes, found, self.unit, values, columns)
+        return values, columns
+
+
+def truth(unit: Rows, k: int, seed: int = 0) -> Truth:
+    """How near the k nearest neighbours of some random nodes are, by comparing these nodes with all."""
+    n = unit.shape[0]
+    nodes = np.sort(np.random.default_rng(seed).choice(n, min(CHECKED, n), replace=False))
+    nearest = []
+    for part in np.array_split(nodes, max(1, len(nodes) * n >> 24)):
+        cosines = cosine_rows(unit, part)
+        cosines[np.arange(len(part)), part] = -2.0
+        nearest.append(torch.from_numpy(cosines).topk(min(k, n - 1), dim=1).values.numpy())
+    values = np.concatenate(nearest)
+    return Truth(nodes, values[:, -1], (values > 0).sum(axis=1))
+
+
+def share_found(values: np.ndarray, known: Truth) -> float:
+    """Recall: how many of the cosines found [nodes, k] are as large as the k-th true one, as a share of what there is."""
+    hits = (values >= known.least[:, None] - _CLOSE) & (values > 0)
+    return float(min(1.0, hits.sum() / max(known.count.sum(), 1)))
+
+
+def cosines_of(unit: Rows, nodes: np.ndarray, rows: sp.csr_array) -> np.ndarray:
+    """Cosines of every node with those that its row proposes [nodes, longest row]; 0 beyond a row's end."""
+    found = np.zeros((len(nodes), int(np.diff(rows.indptr).max(initial=0))), dtype=np.float32)
+    for place, node in enumerate(nodes):
+        others = rows.indices[rows.indptr[place] : rows.indptr[place + 1]]
+        own = unit[[node]].T.toarray() if sp.issparse(unit) else unit[[node]].T
+        found[place, : len(others)] = np.asarray(unit[others] @ own).ravel()
+    return found
+
+
+def cosine_rows(unit: Rows, nodes: np.ndarray) -> np.ndarray:
+    """Inner products of `nodes` with all nodes [len(nodes), n], float32."""
+    if sp.issparse(unit):
+        return np.ascontiguousarray((unit @ unit[nodes].T.toarray()).T)
+    return (torch.from_numpy(unit[nodes]) @ torch.from_numpy(unit).T).numpy()
+
+
+def _efforts(shape: tuple[int, ...], is_sketch: bool, wanted: float) -> Iterator[Effort]:
+    """What to try, from cheap to dear. A sketch blurs the order, so that more of its candidates are ranked."""
+    n, width = shape
+    cells, blur = int(2 * np.sqrt(n)), 8 if is_sketch else 1
+    if wanted < 1:
+        for probes in (8, 16, 32, 64):
+            if probes <= max(16, cells // 32):
+                yield Effort(f"IVF{cells},Flat", probes, blur)
+        for depth in (8, 16, 32):
+            yield Effort(f"PQ{width // 2}x4fs", 0, depth * (2 if is_sketch else 1))
+    if wanted >= 1 or float(n) * n * width <= MOST_PAIRS:
+        yield Effort("Flat", 0, blur)
+
+
+def _build(points: np.ndarray, kind: str) -> Any:
+    import faiss
+
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # what k-means finds depends on how its sums are split
+    try:
+        index = faiss.index_factory(points.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+        if not index.is_trained:
+            most = _SAMPLED_PER_CELL * index.nlist if kind.startswith("IVF") else _CODED
+            chosen = np.random.default_rng(0).permutation(len(points))[:most]
+            with stage("KNN index"):
+                index.train(points[np.sort(chosen)])
+    finally:
+        faiss.omp_set_num_threads(threads)
+    index.add(points)
+    return index
+
+
+def _dense_points(unit: Rows) -> np.ndarray:
+    """What is searched for candidates: the rows with an even number of columns, or a random projection of sparse ones."""
+    if sp.issparse(unit):
+        projection = np.random.default_rng(0).standard_normal((unit.shape[1], SKETCH), dtype=np.float32)
+        points = torch.from_numpy(np.ascontiguousarray(unit @ projection))
+        return torch.nn.functional.normalize(points).numpy()
+    padded = np.pad(unit, ((0, 0), (0, 1))) if unit.shape[1] % 2 else unit
+    return np.ascontiguousarray(padded, dtype=np.float32)
+
+
+@njit(cache=True, parallel=True, fastmath=True)
+def _rank(
+    nodes: np.ndarray, found: np.ndarray, unit: np.ndarray, values: np.ndarray, columns: np.ndarray
+) -> None:
+    for b in prange(len(nodes)):
+        own = unit[nodes[b]]
+        scores = np.empty(found.shape[1], dtype=np.float32)
+        kept = np.empty(found.shape[1], dtype=np.int32)
+        count = 0
+        for other in found[b]:
+            if other >= 0 and other != nodes[b]:
+                total = np.float32(0.0)
+                for c in range(len(own)):
+                    total += own[c] * unit[other, c]
+                scores[count], kept[count] = total, other
+                count += 1
+        size = min(count, values.shape[1])
+        keep_largest(scores[:count], kept[:count], values[b, :size], columns[b, :size])
+
+
+@njit(cache=True, parallel=True)
+def _rank_sparse(
+    nodes: np.ndarray,
+    found: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    width: int,
+    values: np.ndarray,
+    columns: np.ndarray,
+) -> None:
+    for b in prange(len(nodes)):
+        own = np.zeros(width, dtype=np.float32)
+        for e in range(indptr[nodes[b]], indptr[nodes[b] + 1]):
+            own[indices[e]] = data[e]
+        scores = np.empty(found.shape[1], dtype=np.float32)
+        kept = np.empty(found.shape[1], dtype=np.int32)
+        count = 0
+        for other in found[b]:
+            if other >= 0 and other != nodes[b]:
+                total = np.float32(0.0)
+                for e in range(indptr[other], indptr[other + 1]):
+                    total += own[indices[e]] * data[e]
+                scores[count], kept[count] = total, other
+                count += 1
+        size = min(count, values.shape[1])
+        keep_largest(scores[:count], kept[:count], values[b, :size], columns[b, :size])

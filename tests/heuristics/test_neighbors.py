@@ -1,0 +1,126 @@
+"""Nearest neighbours by an index: effort rises until the measured recall suffices, and a warning says where it does not."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ansgt.graph import Graph
+from ansgt.heuristics import KNN, measured
+from ansgt.heuristics import knn as knn_module
+from ansgt.heuristics import neighbors as neighbors_module
+from ansgt.heuristics.knn import unit_rows
+from ansgt.heuristics.neighbors import Effort, Neighbors, share_found, truth
+from ansgt.heuristics.store import StoredHeuristic
+from ansgt.storage import DiskCache
+
+EDGE = np.array([[0], [1]])
+
+
+def clustered(n: int = 7000, width: int = 16, noise: float = 0.3) -> np.ndarray:
+    """Rows around 70 centres."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(70, width))
+    return (centres[rng.integers(0, 70, n)] + noise * rng.normal(size=(n, width))).astype(np.float32)
+
+
+def nearest_by_hand(unit: np.ndarray, nodes: np.ndarray, k: int) -> np.ndarray:
+    cosines = unit[nodes].astype(np.float64) @ unit.T.astype(np.float64)
+    cosines[np.arange(len(nodes)), nodes] = -2
+    return np.sort(np.argsort(-cosines, axis=1, kind="stable")[:, :k], axis=1)
+
+
+def test_clusters_take_few_probes_and_noise_takes_a_scan() -> None:
+    assert Neighbors(unit_rows(clustered()), 10).effort.kind.startswith("IVF")
+    noise = unit_rows(np.random.default_rng(0).normal(size=(7000, 64)).astype(np.float32))
+    found = Neighbors(noise, 10)
+    assert found.effort.kind == "PQ32x4fs"
+    assert found.recall >= 0.95
+    nodes = np.arange(300)
+    shared = [
+        len(set(a) & set(b))
+        for a, b in zip(found.search(nodes)[1], nearest_by_hand(noise, nodes, 10), strict=True)
+    ]
+    assert np.mean(shared) / 10 == pytest.approx(found.recall, abs=0.03)
+
+
+def test_all_pairs_are_exact_and_values_are_cosines() -> None:
+    unit = unit_rows(clustered(6500, width=7))  # an odd width
+    values, columns = Neighbors(unit, 5, wanted=1.0).search(np.array([3, 17, 6000]))
+    np.testing.assert_array_equal(columns, nearest_by_hand(unit, np.array([3, 17, 6000]), 5))
+    np.testing.assert_allclose(values[1], unit[columns[1]] @ unit[17], atol=1e-6)
+
+
+def test_sparse_rows_are_searched_by_a_sketch_and_ranked_exactly() -> None:
+    x = np.maximum(clustered(6500, width=400, noise=0.8), 0.8) - 0.8
+    unit = unit_rows(sp.csr_array(x))
+    found = Neighbors(unit, 5)
+    assert found.recall >= 0.95
+    values, columns = found.search(np.array([11]))
+    np.testing.assert_allclose(values[0], (unit[columns[0]] @ unit[[11]].T.toarray()).ravel(), atol=1e-6)
+
+
+def test_ties_and_zeros_count_as_found() -> None:
+    unit = unit_rows(np.array([[1.0, 0], [1, 0], [1, 0], [0, 1], [0, 0]], dtype=np.float32))
+    known = truth(unit, 2)
+    assert known.count.tolist() == [2, 2, 2, 0, 0]
+    assert share_found(np.array([[1, 1], [1, 1], [1, 0], [0, 0], [0, 0]], dtype=np.float32), known) == 5 / 6
+
+
+def test_self_is_never_found_among_duplicates() -> None:
+    unit = unit_rows(np.repeat(clustered(70), 100, axis=0))
+    for wanted in (0.95, 1.0):
+        columns = Neighbors(unit, 16, wanted).search(np.arange(200))[1]
+        assert not (columns == np.arange(200)[:, None]).any()
+
+
+def test_knn_of_a_large_graph(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setattr(knn_module, "EXACT_LIMIT", 6000)
+    graph = Graph.from_arrays(clustered(), EDGE)
+    exact = KNN(k=8, index="exact").fit(graph)
+    knn = KNN(k=8).fit(graph)
+    hits = exact.rows(np.arange(7000)).astype(bool).multiply(knn.rows(np.arange(7000)).astype(bool)).sum()
+    facts = measured([exact, knn])
+    assert facts["knn"]["recall"] == 1
+    assert facts["knn 2"] == {
+        "recall": pytest.approx(hits / 56_000, abs=0.01),
+        "wanted": 0.95,
+        "nodes": 500,
+    } | (Effort("IVF167,Flat", 8, 1)._asdict())
+    again = (KNN(k=8, max_candidates=8).fit(graph).rows(np.arange(7000)) for _ in range(2))
+    assert len({part.indices.tobytes() for part in again}) == 1
+    stored = StoredHeuristic(KNN(k=8, max_candidates=8), DiskCache(tmp_path)).fit(graph)
+    assert stored.measured()["recall"] == pytest.approx(facts["knn 2"]["recall"], abs=1e-6)
+
+
+def test_sparse_words_are_exact() -> None:
+    x = (np.random.default_rng(0).random((6100, 300)) < 0.02).astype(np.float32)
+    sparse, dense = (Graph.from_arrays(part, EDGE) for part in (sp.csr_array(x), x))
+    knn = KNN(k=8).fit(sparse)
+    nodes = np.arange(0, 6100, 60)
+    found = knn.rows(nodes)
+    assert knn._product is not None
+    assert knn.measured()["recall"] == 1
+    cosines = unit_rows(dense.x.numpy()).toarray() if sp.issparse(unit_rows(dense.x.numpy())) else None
+    assert cosines is not None
+    expected = cosines[nodes] @ cosines.T
+    expected[np.arange(len(nodes)), nodes] = -1
+    best = -np.sort(-expected, axis=1)[:, :8]
+    got = np.stack([np.sort(expected[row, found[[row]].indices])[::-1] for row in range(len(nodes))])
+    np.testing.assert_allclose(got, best, atol=1e-6)
+
+
+def test_too_little_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knn_module, "EXACT_LIMIT", 6000)
+    monkeypatch.setattr(neighbors_module, "MOST_PAIRS", 0)
+    monkeypatch.setattr(
+        neighbors_module, "_efforts", lambda shape, is_sketch, wanted: iter([Effort("IVF167,Flat", 1, 1)])
+    )
+    noise = np.random.default_rng(0).normal(size=(7000, 32)).astype(np.float32)
+    knn = KNN(k=8).fit(Graph.from_arrays(noise, EDGE))
+    with pytest.warns(UserWarning, match=r"KNN finds \d+% of the nearest neighbours, measured on 500 nodes"):
+        assert knn.rows(np.arange(5)).shape == (5, 7000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert knn.measured()["recall"] < 0.5
