@@ -2,8 +2,8 @@
 
 Lower bounds of the work, for n nodes, |E| edges, k candidates, p features: 1-hop reads 2|E| entries; 2-hop visits Σ deg²
 pairs once; a PPR push makes at most 1 / (c eps) visits per node, 16 bytes each; exact KNN takes 2 n² p flops, an inverted
-file about 2 n^1.5 p (cells + probes · members), a scan of 4-bit codes n² p / 4 bytes. Neither compilation (a warm-up on a small graph precedes) nor generating
-the graph is in the times.
+file about 2 n^1.5 p (cells + probes · members), a scan of 4-bit codes n² p / 4 bytes. Neither
+compilation (a warm-up on a small graph precedes) nor generating the graph is in the times.
 """
 
 import time
