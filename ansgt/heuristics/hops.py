@@ -81,5 +81,5 @@ def square(matrix: sp.csr_array, breadth: int | None = None) -> Product:
     """
     order = np.argsort(-np.diff(matrix.indptr), kind="stable")
     right = matrix if breadth is None else csr_top_k(matrix, breadth)  # ties go to the smaller node
-    factors = (CSR.of(factor[order][:, order]) for factor in (matrix, right))
-    return Product(*factors, order.astype(np.int32), np.argsort(order))
+    first, second = (CSR.of(factor[order][:, order]) for factor in (matrix, right))
+    return Product(first, second, order.astype(np.int32), np.argsort(order))

@@ -132,7 +132,7 @@ class KNN(Heuristic):
     @property
     def _shares_little(self) -> bool:
         """Whether features are words: sparse, not negative, and few pairs of nodes share one."""
-        unit = self._unit
+        unit: Any = self._unit
         if not sp.issparse(unit) or unit.data.min(initial=1.0) <= 0:
             return False
         return float(np.square(np.bincount(unit.indices), dtype=np.float64).sum()) <= MOST_VISITS

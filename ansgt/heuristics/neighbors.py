@@ -53,7 +53,7 @@ class Truth(NamedTuple):
 
     nodes: np.ndarray
     least: np.ndarray
-    count: np.ndarray
+    available: np.ndarray
 
 
 class Neighbors:
@@ -91,7 +91,7 @@ class Neighbors:
         values = np.zeros((len(nodes), self.k), dtype=np.float32)
         columns = np.full((len(nodes), self.k), -1, dtype=np.int32)
         if sp.issparse(self.unit):
-            unit = self.unit
+            unit: Any = self.unit
             _rank_sparse(nodes, found, unit.indptr, unit.indices, unit.data, unit.shape[1], values, columns)
         else:
             _rank(nodes, found, self.unit, values, columns)
@@ -114,10 +114,10 @@ def truth(unit: Rows, k: int, seed: int = 0) -> Truth:
 def share_found(values: np.ndarray, known: Truth) -> float:
     """Recall: how many of the cosines found [nodes, k] are as large as the k-th true one, as a share of what there is."""
     hits = (values >= known.least[:, None] - _CLOSE) & (values > 0)
-    return float(min(1.0, hits.sum() / max(known.count.sum(), 1)))
+    return float(min(1.0, hits.sum() / max(known.available.sum(), 1)))
 
 
-def cosines_of(unit: Rows, nodes: np.ndarray, rows: sp.csr_array) -> np.ndarray:
+def cosines_of(unit: Any, nodes: np.ndarray, rows: sp.csr_array) -> np.ndarray:
     """Cosines of every node with those that its row proposes [nodes, longest row]; 0 beyond a row's end."""
     found = np.zeros((len(nodes), int(np.diff(rows.indptr).max(initial=0))), dtype=np.float32)
     for place, node in enumerate(nodes):
@@ -154,7 +154,7 @@ def _build(points: np.ndarray, kind: str) -> Any:
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # what k-means finds depends on how its sums are split
     try:
-        index = faiss.index_factory(points.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
+        index: Any = faiss.index_factory(points.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
         if not index.is_trained:
             most = _SAMPLED_PER_CELL * index.nlist if kind.startswith("IVF") else _CODED
             chosen = np.random.default_rng(0).permutation(len(points))[:most]

@@ -64,7 +64,7 @@ def test_sparse_rows_are_searched_by_a_sketch_and_ranked_exactly() -> None:
 def test_ties_and_zeros_count_as_found() -> None:
     unit = unit_rows(np.array([[1.0, 0], [1, 0], [1, 0], [0, 1], [0, 0]], dtype=np.float32))
     known = truth(unit, 2)
-    assert known.count.tolist() == [2, 2, 2, 0, 0]
+    assert known.available.tolist() == [2, 2, 2, 0, 0]
     assert share_found(np.array([[1, 1], [1, 1], [1, 0], [0, 0], [0, 0]], dtype=np.float32), known) == 5 / 6
 
 
