@@ -136,11 +136,37 @@ Selected = Literal[
 
 
 @dataclass(frozen=True)
+class Span:
+    """Numbers that a search may try.
+
+    Args:
+        low, high: both belong to it.
+        log: by their size, not by their difference.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+
+Space = Mapping[str, Span | tuple[Any, ...]]
+"""What a search may try: setting -> a span, or values to choose from; a bare name is of the section `model`."""
+GENERAL_SPACE: Space = {
+    "optim.lr": Span(1e-3, 0.1, log=True),
+    "optim.weight_decay": Span(1e-6, 1e-2, log=True),
+    "data.normalize_features": ("row", "scaled", "none"),
+}
+
+
+@dataclass(frozen=True)
 class ModelSettings:
     """Base of the settings of a model."""
 
     sections: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Values of `optim`, `train` and `data` that the model prefers to their general defaults."""
+
+    space: ClassVar[Space] = GENERAL_SPACE
+    """What `ansgt tune` tries."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ VERBS = {
     "settings": "every setting of a model, with what it takes, its default and what it does",
     "prepare": "compute and store the heuristics' rows of a graph",
     "train": "train a model over one or more splits",
+    "tune": "search settings on validation within a budget of minutes or trials",
     "evaluate": "re-score a saved run",
     "predict": "write per-node class probabilities of a saved run",
     "explain": "which nodes a node attended to, and which heuristic brought them",

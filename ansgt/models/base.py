@@ -28,11 +28,15 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from ansgt.graph import Graph
-from ansgt.settings import ModelSettings
+from ansgt.settings import GENERAL_SPACE, ModelSettings, Space, Span
 from ansgt.storage import DiskCache
 
 Inputs = dict[str, Tensor]
 """What `forward` reads, all on one device. `x` [n, p], dense or CSR, is always there."""
+SPACE: Space = {**GENERAL_SPACE, "dropout": Span(0.0, 0.8), "input_dropout": Span(0.0, 0.9)}
+"""What a search tries of most models that see the whole graph."""
+WIDTHS = (32, 64, 128, 256)
+"""Of hidden layers, for a search."""
 
 
 class NodeModel(nn.Module):

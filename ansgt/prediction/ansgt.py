@@ -21,7 +21,18 @@ from ansgt.prediction import TrainedModel
 from ansgt.prediction.focus import Attention, attentions_of
 from ansgt.prediction.inference import Execution, FreshInference, moments
 from ansgt.sequences import SequenceBatch, SequenceBuilder, SequenceSettings
-from ansgt.settings import Count, Fraction, ModelSettings, NonNegative, Range, Rate, Size, fitted
+from ansgt.settings import (
+    Count,
+    Fraction,
+    ModelSettings,
+    NonNegative,
+    Range,
+    Rate,
+    Size,
+    Space,
+    Span,
+    fitted,
+)
 from ansgt.storage import DiskCache
 
 PROBABILITIES = "p"
@@ -48,6 +59,25 @@ class AdaptiveSettings(ANSGTSettings, SequenceSettings, ModelSettings):
     """Settings of ANS-GT; names as in the docs' notation table, defaults as in section 6.1 where it prints one."""
 
     sections: ClassVar[Mapping[str, Mapping[str, Any]]] = SECTION_6_1
+
+    space: ClassVar[Space] = {
+        "optim.lr": Span(2e-4, 5e-3, log=True),
+        "optim.weight_decay": Span(1e-2, 10.0, log=True),
+        "data.normalize_features": ("row", "scaled", "none"),
+        "data.link_features": ("none", "links"),
+        "hidden_channels": (64, 128, 256),
+        "num_layers": (1, 2),
+        "num_sampled": (5, 10, 20),
+        "num_supernodes": (0, 3),
+        "batch_size": (32, 128),
+        "dropout": Span(0.0, 0.8),
+        "input_dropout": Span(0.0, 0.9),
+        "attention_dropout": Span(0.0, 0.5),
+        "label_smoothing": (0.0, 0.1),
+        "multiplicity_bias": (False, True),
+        "bandit_step": Span(1.0, 16.0, log=True),
+        "average_epochs": (0.0, 3.0, 10.0),
+    }
 
     label_smoothing: Rate = 0.0
     """Share of a training label's weight that is spread over all classes."""

@@ -5,7 +5,7 @@ Not in the paper: the strong modern yardstick.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import scipy.sparse as sp
 import torch
@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from ansgt.graph import Graph
 from ansgt.linalg import row_norm, sym_norm, to_torch
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
-from ansgt.settings import Count, Few, ModelSettings, Rate
+from ansgt.settings import GENERAL_SPACE, Count, Few, ModelSettings, Rate, Space, Span
 from ansgt.storage import DiskCache
 
 
@@ -38,6 +38,15 @@ class ACMGCN(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of ACM-GCN."""
+
+        space: ClassVar[Space] = {
+            **GENERAL_SPACE,
+            "hidden_channels": WIDTHS,
+            "dropout": Span(0.0, 0.8),
+            "variant": (False, True),
+            "structure": (False, True),
+            "residual": (False, True),
+        }
 
         hidden_channels: Count = 64
         """Width of the hidden layers."""

@@ -1,16 +1,17 @@
 """APPNP (Gasteiger et al., 2019): predict first, then propagate by personalised PageRank."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 from torch_geometric.nn import APPNP as PyGAPPNP
 
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import SymmetricAggregation
 from ansgt.models.baselines.mlp import MLP
-from ansgt.settings import Count, Few, ModelSettings, Rate, Share, Size
+from ansgt.settings import Count, Few, ModelSettings, Rate, Share, Size, Space
 from ansgt.storage import DiskCache
 
 
@@ -24,6 +25,8 @@ class APPNP(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of APPNP."""
+
+        space: ClassVar[Space] = {**SPACE, "hidden_channels": WIDTHS, "alpha": (0.1, 0.2, 0.5, 0.9)}
 
         hidden_channels: Count = 64
         """Width of the MLP's hidden layers."""

@@ -1,6 +1,7 @@
 """GAT (Velickovic et al., 2018), on PyG's GATConv."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -8,9 +9,9 @@ from torch_geometric.nn import GATConv
 from torch_geometric.utils import add_self_loops
 
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm
-from ansgt.settings import Count, Few, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate, Space, Span
 from ansgt.storage import DiskCache
 
 
@@ -20,6 +21,15 @@ class GAT(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of GAT."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": (8, 16, 32),
+            "num_layers": (2, 3),
+            "attention_dropout": Span(0.0, 0.6),
+            "norm": ("none", "layer", "batch"),
+            "residual": (False, True),
+        }
 
         hidden_channels: Count = 8
         """Width of ONE head of a hidden layer."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -9,7 +10,7 @@ from torch_geometric.nn import GCNConv
 
 from ansgt.graph import Graph
 from ansgt.linalg import gcn_norm, to_torch
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.layers import (
     FeatureLinear,
     Norm,
@@ -17,7 +18,7 @@ from ansgt.models.baselines.layers import (
     feature_dropout,
     make_norm,
 )
-from ansgt.settings import Count, Few, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate, Space
 from ansgt.storage import DiskCache
 
 
@@ -27,6 +28,14 @@ class GCN(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of GCN."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": WIDTHS,
+            "num_layers": (2, 3, 4),
+            "norm": ("none", "layer", "batch"),
+            "residual": (False, True),
+        }
 
         hidden_channels: Count = 64
         """Width of the hidden layers."""

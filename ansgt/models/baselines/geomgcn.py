@@ -1,6 +1,7 @@
 """Geom-GCN (Pei et al., 2020): neighbours in the graph and in a latent space, told apart by direction."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +12,10 @@ from torch.nn import functional as F
 
 from ansgt.graph import Graph
 from ansgt.linalg import to_torch
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
 from ansgt.models.baselines.positions import Embedding, embed_nodes
-from ansgt.settings import Count, Few, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate, Space
 from ansgt.storage import DiskCache
 
 NUM_DIVISIONS = 9
@@ -32,6 +33,12 @@ class GeomGCN(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of Geom-GCN."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": (16, 32, 64),
+            "embedding": ("isomap", "poincare"),
+        }
 
         hidden_channels: Count = 16
         """Width of ONE division of a hidden layer."""

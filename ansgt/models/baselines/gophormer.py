@@ -17,7 +17,7 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.models.ansgt import ANSGT, ANSGTSettings
 from ansgt.sampling.drawing import sequence_keys, stream, uniform_scalar
-from ansgt.settings import Count, Few, ModelSettings, NonNegative, Positive, Powers, Rate
+from ansgt.settings import Count, Few, ModelSettings, NonNegative, Positive, Powers, Rate, Space, Span
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,16 @@ class GophormerSettings(ANSGTSettings, ModelSettings):
     sections: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "optim": {"name": "adamw", "lr": 1e-3, "weight_decay": 0.01, "warmup_epochs": 10, "end_lr": 1e-6},
         "train": {"epochs": 200, "patience": 50},
+    }
+    space: ClassVar[Space] = {
+        "optim.lr": Span(3e-4, 5e-3, log=True),
+        "optim.weight_decay": Span(1e-3, 1.0, log=True),
+        "num_layers": (1, 2),
+        "fanout": (3, 5, 10),
+        "depth": (1, 2),
+        "consistency_weight": (0.0, 0.5),
+        "dropout": Span(0.0, 0.8),
+        "input_dropout": Span(0.0, 0.9),
     }
 
     hidden_channels: Count = 64

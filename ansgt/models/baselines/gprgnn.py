@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -10,11 +10,11 @@ from torch.nn import functional as F
 
 from ansgt.errors import unknown_name
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import propagate
 from ansgt.models.baselines.mlp import MLP
-from ansgt.settings import Count, ModelSettings, NonNegative, Rate, Size
+from ansgt.settings import GENERAL_SPACE, Count, ModelSettings, NonNegative, Rate, Size, Space, Span
 from ansgt.storage import DiskCache
 
 Init = Literal["ppr", "nppr", "sgc", "random"]
@@ -26,6 +26,14 @@ class GPRGNN(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of GPRGNN."""
+
+        space: ClassVar[Space] = {
+            **GENERAL_SPACE,
+            "hidden_channels": WIDTHS,
+            "alpha": (0.1, 0.2, 0.5, 0.9, 1.0),
+            "dropout": Span(0.0, 0.8),
+            "propagation_dropout": Span(0.0, 0.8),
+        }
 
         hidden_channels: Count = 64
         """Width of the MLP's hidden layer."""

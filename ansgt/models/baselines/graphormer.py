@@ -1,7 +1,7 @@
 """Graphormer (Ying et al., 2021): full attention with centrality encoding and a bias for the shortest-path distance."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -10,10 +10,10 @@ from torch.nn import functional as F
 from ansgt.graph import Graph
 from ansgt.kernels.choose import Kernel
 from ansgt.kernels.pairs import attention_bytes, pair_attention
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureEncoder
 from ansgt.models.baselines.positions import LARGEST_DISTANCE, shortest_paths
-from ansgt.settings import Count, Few, ModelSettings, Range, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Range, Rate, Size, Space, Span, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -27,6 +27,13 @@ class Graphormer(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of Graphormer."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "num_layers": (1, 2, 3),
+            "max_distance": (3, 8, 20),
+            "attention_dropout": Span(0.0, 0.5),
+        }
 
         hidden_channels: Count = 64
         """d, a multiple of `heads`."""

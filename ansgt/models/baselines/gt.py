@@ -1,6 +1,7 @@
 """GT (Dwivedi and Bresson, 2020): a transformer that attends to one-hop neighbours."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -8,10 +9,10 @@ from torch.nn import functional as F
 from torch_geometric.nn import TransformerConv
 
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureEncoder, Norm, make_norm
 from ansgt.models.baselines.positions import laplacian_eigenvectors
-from ansgt.settings import Count, Few, ModelSettings, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Rate, Size, Space, Span, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -26,6 +27,13 @@ class GT(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of GT."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "num_layers": (1, 2, 3),
+            "num_eigenvectors": (4, 8, 16),
+            "attention_dropout": Span(0.0, 0.5),
+        }
 
         hidden_channels: Count = 64
         """d, a multiple of `heads`."""

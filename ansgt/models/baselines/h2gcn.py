@@ -1,7 +1,7 @@
 """H2GCN (Zhu et al., 2020): ego apart from neighbours, two-hop neighbours apart from one-hop, all rounds kept."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from ansgt.graph import Graph
 from ansgt.linalg import sym_norm
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate, to_operator
-from ansgt.settings import Count, ModelSettings, Range, Rate
+from ansgt.settings import Count, ModelSettings, Range, Rate, Space
 from ansgt.storage import DiskCache
 
 
@@ -23,6 +23,13 @@ class H2GCN(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of H2GCN."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": WIDTHS,
+            "num_rounds": (1, 2),
+            "activation": (False, True),
+        }
 
         hidden_channels: Count = 64
         """Width of r_0, the encoded features."""

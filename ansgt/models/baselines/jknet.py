@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch_geometric.nn import JumpingKnowledge
 
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_conv, gcn_inputs
 from ansgt.models.baselines.layers import feature_dropout
-from ansgt.settings import Count, Few, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate, Space
 from ansgt.storage import DiskCache
 
 
@@ -22,6 +22,13 @@ class JKNet(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of JKNet."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": WIDTHS,
+            "num_layers": (2, 3, 4),
+            "mode": ("cat", "max"),
+        }
 
         hidden_channels: Count = 64
         """Width of every layer."""

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm
-from ansgt.settings import Count, Few, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate, Space
 
 
 class MLP(NodeModel):
@@ -17,6 +18,14 @@ class MLP(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of the MLP."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": WIDTHS,
+            "num_layers": (2, 3),
+            "norm": ("none", "layer", "batch"),
+            "data.link_features": ("none", "links"),
+        }
 
         hidden_channels: Count = 64
         """Width of the hidden layers."""

@@ -1,17 +1,18 @@
 """NAGphormer (Chen et al., 2023): a node is a sequence of its K-hop averages, read by a transformer."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
 from ansgt.models.baselines.positions import laplacian_eigenvectors
-from ansgt.settings import Count, Few, ModelSettings, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Rate, Size, Space, Span, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -25,6 +26,14 @@ class NAGphormer(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of NAGphormer."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": (64, 128, 256),
+            "num_layers": (1, 2),
+            "num_hops": (2, 3, 7, 10),
+            "attention_dropout": Span(0.0, 0.5),
+        }
 
         hidden_channels: Count = 64
         """d, a multiple of `heads`."""

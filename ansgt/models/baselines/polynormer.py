@@ -1,16 +1,17 @@
 """Polynormer (Deng et al., 2024): polynomials of the features by local, then by global attention, in linear time."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
-from ansgt.settings import Count, Few, ModelSettings, Rate, Share, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, Rate, Share, Size, Space, Span, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -27,6 +28,14 @@ class Polynormer(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of Polynormer."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": WIDTHS,
+            "num_layers": (2, 3, 5, 7),
+            "global_layers": (1, 2),
+            "global_dropout": Span(0.0, 0.7),
+        }
 
         hidden_channels: Count = 64
         """Width in all, a multiple of `heads`."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import scipy.sparse as sp
 from torch import Tensor, nn
@@ -9,9 +10,9 @@ from torch.nn import functional as F
 
 from ansgt.graph import Graph
 from ansgt.linalg import row_norm, to_torch
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm, propagate
-from ansgt.settings import Count, Few, ModelSettings, Rate
+from ansgt.settings import Count, Few, ModelSettings, Rate, Space
 from ansgt.storage import DiskCache
 
 
@@ -38,6 +39,14 @@ class SAGE(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of GraphSAGE."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": WIDTHS,
+            "num_layers": (2, 3, 4),
+            "norm": ("none", "layer", "batch"),
+            "residual": (False, True),
+        }
 
         hidden_channels: Count = 64
         """Width of the hidden layers."""

@@ -1,6 +1,7 @@
 """SAN (Kreuzer et al., 2021): learned spectral encoding, and full attention that tells real edges from added ones."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +12,11 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.kernels.choose import PAIR_NODES
 from ansgt.kernels.pairs import attention_bytes, full_attention, pair_attention, takes_pairs
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, Inputs, NodeModel
 from ansgt.models.baselines.gt import flip_signs
 from ansgt.models.baselines.layers import FeatureEncoder, Norm, make_norm
 from ansgt.models.baselines.positions import laplacian_eigenvectors
-from ansgt.settings import Count, Few, ModelSettings, NonNegative, Rate, Size, check_multiple
+from ansgt.settings import Count, Few, ModelSettings, NonNegative, Rate, Size, Space, Span, check_multiple
 from ansgt.storage import DiskCache
 
 
@@ -30,6 +31,13 @@ class SAN(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of SAN."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "num_layers": (1, 2, 3),
+            "gamma": Span(1e-5, 0.5, log=True),
+            "attention_dropout": Span(0.0, 0.5),
+        }
 
         hidden_channels: Count = 64
         """d, a multiple of `heads`; `position_channels` of them are the spectral encoding's."""

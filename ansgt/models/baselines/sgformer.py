@@ -1,16 +1,17 @@
 """SGFormer (Wu et al., 2023): one layer of linear attention over all nodes beside a GCN."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ansgt.graph import Graph
-from ansgt.models.base import Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
-from ansgt.settings import Count, Few, ModelSettings, Rate, Share
+from ansgt.settings import Count, Few, ModelSettings, Rate, Share, Space, Span
 from ansgt.storage import DiskCache
 
 
@@ -23,6 +24,13 @@ class SGFormer(NodeModel):
     @dataclass(frozen=True)
     class Settings(ModelSettings):
         """Settings of SGFormer."""
+
+        space: ClassVar[Space] = {
+            **SPACE,
+            "hidden_channels": WIDTHS,
+            "num_layers": (1, 2, 3),
+            "graph_weight": Span(0.2, 0.9),
+        }
 
         hidden_channels: Count = 64
         """Width of both branches."""
