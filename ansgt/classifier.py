@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 import numpy as np
 import torch
 
-from ansgt.config import setting_names
+from ansgt.config import RunConfig, setting_names
 from ansgt.datasets import Dataset
 from ansgt.errors import InputError
 from ansgt.estimator import NodeEstimator, NotFittedInputError
@@ -18,6 +18,7 @@ from ansgt.prediction import TrainedModel
 from ansgt.runs.folder import GRAPH, RunFolder
 from ansgt.runs.private import PrivateFolder
 from ansgt.runs.reopen import FinishedRun
+from ansgt.settings import hints
 from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.turns import turn
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ansgt.metrics import Scores
     from ansgt.prediction.explanation import Explanation, Explanations
     from ansgt.prediction.faithfulness import Faithfulness
+    from ansgt.settings import Space
 
 ROWS = (
     "fit takes a graph, and its labels with it: fit(data). Rows without edges have no graph; give "
@@ -118,9 +120,67 @@ class NodeClassifier(NodeEstimator):
         other thread should draw from them meanwhile. Neither gradient mode nor default dtype of the caller matters.
         """
         started = time.perf_counter()
+        from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
+
+        dataset, config = self._prepared(data, y, split)
+        folder = PrivateFolder()
+        cache = DiskCache(self.cache_dir or default_cache_dir())
+        environment = Environment(cache, started=started)
+        if on_epoch is not None:
+            environment = replace(environment, on_epoch=on_epoch)
+        run(config, dataset, folder.path, environment=environment)
+        finished = FinishedRun.of(config, dataset, folder.path, cache)
+        finished.folder.write_graph(dataset.graph, dataset.split("given"))
+        return self._take(finished, folder)
+
+    def tune(
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        minutes: float | None = None,
+        trials: int | None = None,
+        metric: str = "accuracy",
+        split: int | None = None,
+        study: Path | str | None = None,
+        space: "Space | None" = None,
+    ) -> Self:
+        """Searches settings on the validation nodes, and takes those that it found over; `fit` then trains with them.
+
+        What was given to the constructor stays as it is. `tuning_` says what was found, and whether it is better than the
+        settings that ship. Needs Optuna (extra ``ansgt[tune]``).
+
+        Args:
+            data, y, split: as for `fit`.
+            minutes, trials: the budget; one of them at least.
+            metric: of the validation nodes.
+            study: a folder, in which the search is kept: the same call goes on, and processes may share it.
+            space: setting -> a `Span` or values to choose from; None: the model's own.
+        """
+        from ansgt.runs.prepare import section_kinds
+        from ansgt.runs.tuning import Budget, Found, Search, place_of, without
+
+        dataset, config = self._prepared(data, y, split)
+        private = PrivateFolder()
+        cache = DiskCache(self.cache_dir or default_cache_dir())
+        place = private.path if study is None else Path(study)
+        search = Search(dataset, config, place, metric, space, cache)
+        search = without(search, list(self.given_settings()))
+        search.run(Budget(trials, None if minutes is None else 60 * minutes))
+        found = Found.of(search, search.open())
+        if study is not None:
+            found.write()
+        self.tuning_ = found.as_dict()
+        kinds = section_kinds(self.model)
+        names = setting_names({section: hints(kind) for section, kind in kinds.items()})
+        return self.set_params(
+            **{names[place_of(name, config)]: value for name, value in found.values.items()}
+        )
+
+    def _prepared(self, data: Any, y: Any, split: int | None) -> tuple[Dataset, RunConfig]:
+        """The graph with the split that its masks say, and all settings."""
         from ansgt.datasets import LabelledNodes, as_graph
         from ansgt.datasets.masks import given_split
-        from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
 
         rows = data if isinstance(data, LabelledNodes) else None
         if y is not None and rows is None:
@@ -132,16 +192,7 @@ class NodeClassifier(NodeEstimator):
             given = given_split(data, graph, split, *held) if rows is None else rows.split(*held)
             given.check(graph)
             config = self._config(graph.name)
-        dataset = Dataset("graph", GRAPH, graph, "given", {"given": [given]})
-        folder = PrivateFolder()
-        cache = DiskCache(self.cache_dir or default_cache_dir())
-        environment = Environment(cache, started=started)
-        if on_epoch is not None:
-            environment = replace(environment, on_epoch=on_epoch)
-        run(config, dataset, folder.path, environment=environment)
-        finished = FinishedRun.of(config, dataset, folder.path, cache)
-        finished.folder.write_graph(graph, given)
-        return self._take(finished, folder)
+        return Dataset("graph", GRAPH, graph, "given", {"given": [given]}), config
 
     def predict(self, data: Any = None, nodes: Any = None) -> np.ndarray:
         """Class of every node (or of `nodes`) [n], one of `classes_`; of another graph's where `data` is given."""

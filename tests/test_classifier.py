@@ -246,3 +246,15 @@ def test_a_graph_that_was_changed_in_place_is_noticed(data: Data, fitted: ansgt.
     changed.x.numpy()[3] = data.x[100].numpy()  # behind torch's back
     assert not np.array_equal(fitted.predict_proba(changed, nodes=[3]), before)
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(data, nodes=[3]), before)
+
+
+def test_tune_takes_over_what_it_found_and_leaves_what_was_given(data: Data, tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    clf = ansgt.NodeClassifier("mlp", device="cpu", epochs=5, hidden_channels=8)
+    clf.tune(data, trials=3, metric="macro_f1", study=tmp_path)
+    assert (clf.epochs, clf.hidden_channels) == (5, 8)
+    assert clf.tuning_["trials"] == 3
+    assert clf.lr == clf.tuning_["best"]["optim.lr"]
+    assert clf.fit(data).history_
+    with pytest.raises(InputError, match="needs a budget"):
+        ansgt.NodeClassifier("mlp", device="cpu").tune(data)

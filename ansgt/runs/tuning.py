@@ -268,9 +268,9 @@ class Search:
         if not trial.user_attrs.get(SHIPPED):
             trial.set_user_attr(VALUES, suggested(trial, self.tried))
         config, scores, said = self.settings(trial), [], []
-        for place, split in enumerate(self._splits):
+        for number, split in enumerate(self._splits):
             y = self.dataset.graph.y[split.val].numpy()
-            course = _Course(self.judge, y, config.train.select, trial if place == 0 else None)
+            course = _Course(self.judge, y, config.train.select, trial if number == 0 else None)
 
             def on_epoch(progress: Progress) -> None:
                 if time.perf_counter() > deadline:
@@ -313,16 +313,16 @@ class Search:
 
 def without(search: Search, fixed: Sequence[str], on_trial: OnTrial | None = None) -> Search:
     """The same search, in which some settings keep the value they were given."""
-    given = {_place(name, search.config) for name in fixed}
+    given = {place_of(name, search.config) for name in fixed}
     space = {
-        name: values for name, values in search.tried.items() if _place(name, search.config) not in given
+        name: values for name, values in search.tried.items() if place_of(name, search.config) not in given
     }
     if not space:
         raise InputError("There is nothing to search: every setting of the space was given.")
     return replace(search, space=space, on_trial=on_trial)
 
 
-def _place(name: str, config: RunConfig) -> str:
+def place_of(name: str, config: RunConfig) -> str:
     """`section.key` of a setting's name."""
     found = by_section({name: None}, section_kinds(config.model_class or config.model_name))
     return next(f"{section}.{key}" for section, values in found.items() for key in values)
@@ -434,7 +434,7 @@ class Found:
         """The settings that were searched, as found."""
         sections, found = _sections(self.config), {}
         for name in self.search.tried:
-            section, _, key = _place(name, self.search.config).partition(".")
+            section, _, key = place_of(name, self.search.config).partition(".")
             found[name] = sections[section][key]
         return found
 
