@@ -81,12 +81,20 @@ def _first_of(evidence: Evidence, name: str, others: Sequence[str], alpha: float
     found = networks(evidence)
     gaps = compared([(found[name][alpha], found[other][alpha]) for other in others])
     values = ", ".join(f"{one} {percent(found[one][alpha]):.1f}" for one in (name, *others))
-    strong = networks(evidence, "printed")
-    printed_values = ", ".join(f"{one} {percent(strong[one][alpha]):.1f}" for one in (name, *others))
     return Finding(
         gaps.everywhere,
-        f"{WORDS}, homophily {alpha:g}: {values} ({printed}); {gaps.counts}. With attributes as printed: {printed_values}.",
+        f"{WORDS}, homophily {alpha:g}: {values} ({printed}); {gaps.counts}.{_as_printed(evidence, (name, *others), alpha)}",
     )
+
+
+def _as_printed(evidence: Evidence, names: Sequence[str], alpha: float) -> str:
+    """The same with the attributes that are printed, as far as there are records."""
+    curves, parts = FigMotivation().curves(evidence.setup, "printed"), []
+    for name in names:
+        task = curves[name][alpha]
+        if evidence.records.find(task.path) is not None:
+            parts.append(f"{name} {percent(evidence.cell(f'{name}, alpha {alpha:g}, as printed', task)):.1f}")
+    return f" With attributes as printed: {', '.join(parts)}." if parts else ""
 
 
 def knn_is_the_most_consistent(evidence: Evidence) -> Finding:

@@ -154,13 +154,15 @@ def _table(kind: str, numbers: Mapping[str, Mapping[float, Number]]) -> Table:
 
 
 def _draw_all(axes: Any, found: Mapping[str, Mapping[str, Mapping[float, Number]]]) -> None:
+    known = [n.value for rows in found.values() for row in rows.values() for n in row.values() if n.value]
+    low = 10 * max(0, int(min(known, default=10) // 10) - 1)
     for axis, (kind, numbers) in zip(axes, found.items(), strict=True):
-        _draw(axis, numbers)
+        _draw(axis, numbers, low)
         axis.set_title(_title(kind), fontsize=8.5)
     axes[0].set_ylabel("test accuracy (%)")
 
 
-def _draw(axes: Any, found: Mapping[str, Mapping[float, Number]]) -> None:
+def _draw(axes: Any, found: Mapping[str, Mapping[float, Number]], low: int) -> None:
     ends = {}
     for name, row in found.items():
         known = {alpha: number for alpha, number in row.items() if number.value is not None}
@@ -177,6 +179,6 @@ def _draw(axes: Any, found: Mapping[str, Mapping[float, Number]]) -> None:
         axes.plot(x, mean, **style, linewidth=1.8, marker="o", markersize=3)
         ends[name] = (float(mean[-1]), COLORS[name])
     axes.axvline(0.25, color=GREY, linewidth=0.9, linestyle=":")
-    axes.text(0.26, 3, "random", color=GREY, fontsize=8)
-    axes.set(xlim=(0, 1), ylim=(0, 102), xlabel="homophily α")
+    axes.text(0.26, low + 1.5, "random", color=GREY, fontsize=8)
+    axes.set(xlim=(0, 1), ylim=(low, 102), xlabel="homophily α")
     direct_labels(axes, 1.0, ends)
