@@ -1,6 +1,9 @@
-"""Numbers that come from outside: of a kind, a shape and a size that torch and scipy can be trusted with."""
+"""Numbers from outside: of a kind, a shape and a size that torch and scipy can be trusted with; and how arrays are shown."""
 
+import reprlib
 import warnings
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +160,43 @@ def csr_of(field: str, data: Any, indices: Any, indptr: Any, shape: Any) -> sp.c
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
+
+
+def brief_repr(one: Any) -> str:
+    """A dataclass on one line: its arrays by kind and shape, long lists by their length. For `__repr__ = brief_repr`.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Pair:
+    ...     left: Tensor
+    ...     right: list
+    ...     __repr__ = brief_repr
+    >>> Pair(torch.zeros(2, 3), [1] * 100)
+    Pair(left=float32[2, 3], right=list of 100)
+    """
+    parts = [f"{field.name}={_brief(getattr(one, field.name))}" for field in fields(one) if field.repr]
+    return f"{type(one).__name__}({', '.join(parts)})"
+
+
+FEW = 4
+"""Items of a list or a mapping that are shown one by one."""
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"{_layout(str(value.layout).removeprefix('torch.'))}{kind}{list(value.shape)}"
+    if isinstance(value, np.ndarray) or sp.issparse(value):
+        layout = f"sparse_{value.format}" if sp.issparse(value) else "strided"
+        return f"{_layout(layout)}{value.dtype}{list(value.shape)}"
+    if isinstance(value, Mapping):
+        items = [f"{key!r}: {_brief(item)}" for key, item in value.items()]
+        return f"{{{', '.join(items)}}}" if len(items) <= FEW else f"{type(value).__name__} of {len(items)}"
+    if isinstance(value, list | tuple):
+        plain = len(value) <= FEW and all(isinstance(item, str | int | float | None) for item in value)
+        return repr(value) if plain else f"{type(value).__name__} of {len(value)}"
+    return reprlib.repr(value) if isinstance(value, str | bytes) else repr(value)
+
+
+def _layout(name: str) -> str:
+    return "" if name == "strided" else f"{name} "

@@ -102,6 +102,7 @@ class NodeClassifier(NodeEstimator):
         y: Any = None,
         *,
         split: int | None = None,
+        verbose: bool = False,
         on_epoch: Callable[[Any], object] | None = None,
     ) -> Self:
         """Trains on `data.train_mask`, selects on `data.val_mask`; neither mask is required.
@@ -113,6 +114,8 @@ class NodeClassifier(NodeEstimator):
                 scikit-learn hand over.
             y: belongs to other estimators of scikit-learn; a graph brings its labels.
             split: which split, where the masks hold several [n, k].
+            verbose: shows on stderr how far training is: a bar in a terminal, a line in a notebook, else a line every ten
+                seconds.
             on_epoch: called after every epoch with a `Progress`.
 
         Fits in several threads take turns, an epoch at a time, under one lock of the process; each gives what it gives
@@ -121,6 +124,7 @@ class NodeClassifier(NodeEstimator):
         """
         started = time.perf_counter()
         from ansgt.runs.run import Environment, run  # learning is imported by whoever learns
+        from ansgt.runs.watching import watched
 
         dataset, config = self._prepared(data, y, split)
         folder = PrivateFolder()
@@ -128,7 +132,9 @@ class NodeClassifier(NodeEstimator):
         environment = Environment(cache, started=started)
         if on_epoch is not None:
             environment = replace(environment, on_epoch=on_epoch)
-        run(config, dataset, folder.path, environment=environment)
+        label = f"graph {config.model_name}"
+        with watched(environment, label, dataset.graph.num_nodes, verbose) as environment:
+            run(config, dataset, folder.path, environment=environment)
         finished = FinishedRun.of(config, dataset, folder.path, cache)
         finished.folder.write_graph(dataset.graph, dataset.split("given"))
         return self._take(finished, folder)

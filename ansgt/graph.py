@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ansgt.arrays import check_room, csr_of, numbers, unfinite
+from ansgt.arrays import brief_repr, check_room, csr_of, numbers, unfinite
 from ansgt.errors import InputError, one_sentence
 from ansgt.names import Labelling, Names, encoded_labels
 from ansgt.settings import shown
@@ -249,6 +249,7 @@ class Split:
     test: Tensor
     name: str
     index: int = 0
+    __repr__ = brief_repr
 
     def __post_init__(self) -> None:
         for part in ("train", "val", "test"):

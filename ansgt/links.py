@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.device import multiplies_sparse
 from ansgt.errors import InputError
 from ansgt.graph import Graph
@@ -103,6 +104,7 @@ class Origin:
 
     ids: np.ndarray
     num_nodes: int
+    __repr__ = brief_repr
 
     @classmethod
     def same(cls, graph: Graph) -> "Origin":

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansgt.arrays import check_room, numbers
+from ansgt.arrays import brief_repr, check_room, numbers
 from ansgt.errors import InputError, one_sentence
 from ansgt.settings import shown
 
@@ -111,6 +111,7 @@ class Labelling:
     nodes: Names | None = None
     classes: Names | None = None
     columns: dict[str, Any] | None = None
+    __repr__ = brief_repr
 
     def __bool__(self) -> bool:
         return self.nodes is not None or self.classes is not None or self.columns is not None

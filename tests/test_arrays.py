@@ -1,5 +1,8 @@
 """Numbers that come from outside, against numpy and scipy, and the sentences that refuse the others."""
 
+import ast
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +11,9 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+import ansgt
 from ansgt import arrays
-from ansgt.arrays import check_room, csr_of, mapped, numbers, truth_mask, unfinite
+from ansgt.arrays import brief_repr, check_room, csr_of, mapped, numbers, truth_mask, unfinite
 from ansgt.errors import InputError
 
 CSR = sp.random_array((5, 7), density=0.4, rng=np.random.default_rng(0), format="csr")
@@ -99,3 +103,48 @@ def test_parts_that_would_read_foreign_memory_are_refused(change: dict[str, Any]
     parts = {"data": CSR.data, "indices": CSR.indices, "indptr": CSR.indptr, "shape": CSR.shape} | change
     with pytest.raises(InputError, match=message):
         csr_of("x", **parts)
+
+
+def dataclasses_with_arrays() -> list[tuple[str, ast.ClassDef]]:
+    """File and definition of every dataclass of the package that has a field with an array in it."""
+    found = []
+    for path in sorted(Path(ansgt.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and any(
+                "dataclass" in ast.unparse(d) for d in node.decorator_list
+            ):
+                kinds = [ast.unparse(one.annotation) for one in node.body if isinstance(one, ast.AnnAssign)]
+                if any(
+                    re.search("Tensor|ndarray|csr_array", kind) and "Callable" not in kind for kind in kinds
+                ):
+                    found.append((path.name, node))
+    return found
+
+
+def test_whatever_holds_arrays_is_shown_on_one_line() -> None:
+    found = dataclasses_with_arrays()
+    assert len(found) > 25
+    assert [(file, node.name) for file, node in found if "__repr__" not in ast.unparse(node)] == []
+
+
+@dataclass
+class Shown:
+    dense: Any
+    __repr__ = brief_repr
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (torch.zeros(3, 4, dtype=torch.int32), "int32[3, 4]"),
+        (torch.eye(3).to_sparse_csr(), "sparse_csr float32[3, 3]"),
+        (np.zeros(1000), "float64[1000]"),
+        (sp.csr_array((5, 6)), "sparse_csr float64[5, 6]"),
+        ({"a": [torch.zeros(2)] * 9}, "{'a': list of 9}"),
+        (dict.fromkeys(range(40)), "dict of 40"),
+        (["1-hop", "knn"], "['1-hop', 'knn']"),
+        (None, "None"),
+    ],
+)
+def test_how_a_field_is_shown(value: Any, words: str) -> None:
+    assert repr(Shown(value)) == f"Shown(dense={words})"

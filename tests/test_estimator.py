@@ -133,6 +133,11 @@ def test_not_fitted_is_known_to_both(fitted: ansgt.NodeClassifier) -> None:
             clone(fitted).predict()
 
 
+def test_a_notebook_shows_the_classifier_as_scikit_learn_does(fitted: ansgt.NodeClassifier) -> None:
+    assert "NodeClassifier" in fitted._repr_html_()
+    assert len(repr(fitted)) < 1000
+
+
 def test_pickle_and_joblib_carry_parameters_and_answers(fitted: ansgt.NodeClassifier, tmp_path: Path) -> None:
     joblib.dump(fitted, tmp_path / "clf.joblib")
     for other in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "clf.joblib")):

@@ -15,6 +15,7 @@ from ansgt.cli.common import (
     ClusterOption,
     JsonFlag,
     RootOption,
+    err,
     executor_of,
     leads,
     plain,
@@ -109,7 +110,6 @@ def train(
     """Train a model over one or more splits; validation alone selects the epoch."""
     from ansgt import cli
     from ansgt.cli.interrupt import Interrupts
-    from ansgt.cli.progress import StageLines, training_bar
     from ansgt.datasets.files import graph_name
     from ansgt.datasets.load import Source
     from ansgt.errors import InputError, LostRankError
@@ -118,8 +118,9 @@ def train(
     from ansgt.runs.loggers import flat_settings, logged, logger
     from ansgt.runs.predictions import Predictions, check_target
     from ansgt.runs.prepare import prepare_run
-    from ansgt.runs.run import Environment, Progress, run
+    from ansgt.runs.run import Environment, OnEpoch, Progress, run
     from ansgt.runs.sweep import Sweep, parse_seeds, swept
+    from ansgt.runs.watching import watching
     from ansgt.stages import Log
     from ansgt.storage import DiskCache, default_cache_dir
 
@@ -162,9 +163,13 @@ def train(
     models = f" x{settings.train.num_models}" if settings.train.num_models > 1 else ""
     with contextlib.ExitStack() as stack:
         interrupts = stack.enter_context(Interrupts())
-        listeners = []
+        listeners: list[OnEpoch] = []
+        log = Log()
         if leads():
-            listeners.append(stack.enter_context(training_bar(f"{data.name} {model}{models}")))
+            label = f"{data.name} {model}{models}"
+            watch = stack.enter_context(watching(label, data.graph.num_nodes, err))
+            listeners.append(watch.on_epoch)
+            log = Log(watch.on_stage)
         if names and leads():
             loggers = [logger(name, RunFolder(target).log(name)) for name in names]
             listeners.append(stack.enter_context(logged(loggers, target.name, flat_settings(settings))))
@@ -175,7 +180,6 @@ def train(
             interrupts.on_epoch(progress)
 
         cache = DiskCache(cache_dir or default_cache_dir())
-        log = Log(StageLines(data.graph.num_nodes)) if leads() else Log()
         environment = Environment(cache, on_epoch, log=log, started=cli.began)
         try:
             result = run(settings, data, target, resume=resume, overwrite=overwrite, environment=environment)

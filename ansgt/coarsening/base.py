@@ -15,11 +15,13 @@ import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.coarsening.components import BELOW_COMPONENTS, Plan, plan_components
 from ansgt.coarsening.contraction import Contracted, coarse_adjacency, coarse_features, membership
 from ansgt.errors import InputError
 from ansgt.graph import Graph, structure
 from ansgt.storage import DiskCache
+from ansgt.table import Table
 
 SERIAL_BELOW = 1_000_000
 """Steps of work (stored edges times visits) below which a second thread costs more than it brings."""
@@ -57,6 +59,25 @@ class CoarseGraph:
     levels: int
     seconds: dict[str, float]
     reason: str | None = None
+    __repr__ = brief_repr
+
+    def table(self) -> Table:
+        """How many super-nodes there are, and what they cost."""
+        facts = {
+            "super-nodes": self.num_supernodes,
+            "nodes": len(self.assignment),
+            "rate reached": f"{self.rate_reached:.4f} (asked for: {self.rate:.4f})",
+            "components of the graph": self.num_components,
+            "share of the largest": f"{self.largest_share:.1%}",
+            "levels": self.levels,
+            "seconds": f"{self.seconds.get('total', 0.0):.3f}",
+            "not as asked for": self.reason,
+        }
+        rows = [[name, value] for name, value in facts.items() if value is not None]
+        return Table(["coarse graph", ""], rows)
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     def with_means(self) -> "CoarseGraph":
         """The same graph whose features `x` are the plain means."""
@@ -80,6 +101,7 @@ class Clustering:
     num_clusters: int
     levels: int = 1
     reason: str | None = None
+    __repr__ = brief_repr
 
 
 @dataclass(eq=False, repr=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ansgt.arrays import brief_repr
 from ansgt.coarsening.contraction import Contracted, cluster_means, group_by_cluster, relabel
 from ansgt.errors import InputError
 from ansgt.graph import Graph
@@ -36,6 +37,7 @@ class Plan:
     num_labels: int
     average: float
     reason: str | None = None
+    __repr__ = brief_repr
 
     @property
     def cap(self) -> int:

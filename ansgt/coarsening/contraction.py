@@ -9,6 +9,7 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.graph import Graph
 from ansgt.linalg import CSR
 
@@ -32,6 +33,7 @@ class Contracted:
     size: np.ndarray
     component: np.ndarray
     num_components: int
+    __repr__ = brief_repr
 
     @classmethod
     def from_graph(cls, graph: Graph) -> "Contracted":

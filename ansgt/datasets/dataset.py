@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.datasets.fields import Fields
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph, Split
@@ -30,6 +31,7 @@ class Dataset:
     graph: Graph
     default_split: str
     stored: dict[str, list[Split]] = field(default_factory=dict)
+    __repr__ = brief_repr
 
     @property
     def split_names(self) -> list[str]:

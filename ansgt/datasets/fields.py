@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load, save_file
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.device import available_bytes
 from ansgt.seal import is_sealed, seal
 from ansgt.storage import atomic_path, content_hash
@@ -41,6 +42,7 @@ class Fields:
     train_mask: Tensor | None = None
     val_mask: Tensor | None = None
     test_mask: Tensor | None = None
+    __repr__ = brief_repr
 
     @classmethod
     def of(cls, data: Any) -> "Fields":

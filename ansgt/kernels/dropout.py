@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ansgt.arrays import brief_repr
 from ansgt.kernels.choose import Kernel, choose
 from ansgt.kernels.language import tl, triton
 
@@ -38,6 +39,7 @@ class Places:
 
     index: slice | Tensor | None = None
     length: int | None = None
+    __repr__ = brief_repr
 
 
 WHOLE = Places()

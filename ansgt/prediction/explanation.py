@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import torch
 
+from ansgt.arrays import brief_repr
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.prediction import TrainedModel
@@ -152,6 +153,9 @@ class Explanation:
         names = f": {', '.join(named)}{more}" if named else ""
         return f"of its {self.num_neighbours} neighbours {number} were trained on{names}"
 
+    def __repr__(self) -> str:
+        return f"Explanation({self.sentences[0]}; {len(self.attended)} attended)"
+
     def __str__(self) -> str:
         return "\n".join([*self.sentences, "", self._shown().text().rstrip("\n")])
 
@@ -261,6 +265,7 @@ class Surroundings:
     graph: Graph
     trained_on: np.ndarray | None
     predicted: dict[int, int]
+    __repr__ = brief_repr
 
     def explanation(self, node: int, focus: Focus) -> Explanation:
         """One node's, from whom it attended to."""

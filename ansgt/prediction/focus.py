@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.heuristics import heuristic_names
 from ansgt.models.ansgt import ANSGT
 from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
@@ -38,6 +39,7 @@ class Attention:
     mask: np.ndarray
     posterior: np.ndarray
     probabilities: Tensor
+    __repr__ = brief_repr
 
     @property
     def sampled(self) -> np.ndarray:
@@ -104,6 +106,7 @@ class Focus:
     share: np.ndarray
     drawn: np.ndarray
     brought: np.ndarray
+    __repr__ = brief_repr
 
 
 def focus_of(attentions: Sequence[Attention], top: int) -> Focus:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ansgt.arrays import brief_repr
+
 WIDTH, HEIGHT = 460, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 38
 """Room around the plot for ticks and labels."""
@@ -31,6 +33,7 @@ class Line:
     kind: str = ""
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+    __repr__ = brief_repr
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ansgt.metrics import METRICS, Metric
 from ansgt.plotting import figure, printable
-from ansgt.runs.statistics import Cell, Difference, choose_reference, paired_differences
+from ansgt.runs.statistics import Cell, Cells, Difference, choose_reference, paired_differences
 from ansgt.storage import make_folder, write_json, write_text
 from ansgt.table import Table
 
@@ -125,23 +125,6 @@ def comparison_tables(
     cells: Sequence[Cell], differences: Sequence[Difference], metric: Metric = METRICS["accuracy"]
 ) -> tuple[Table, Table, Table]:
     """Scores by model and data set, paired differences, costs."""
-    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-    models = list(dict.fromkeys(cell.model for cell in cells))
-    at = {(cell.model, cell.dataset): cell for cell in cells}
-    variants = {cell.dataset: cell.variant for cell in cells if cell.variant}
-    head = [f"{d} ({variants[d]})" if d in variants else d for d in datasets]
-    guesses = {cell.dataset: cell.guess for cell in cells if cell.guess is not None}
-    constant = ["a constant guess", *(_guess(guesses.get(d)) for d in datasets)]
-    accuracies = Table(
-        ["model", *head],
-        [*([m, *(_score(at[m, d], metric) for d in datasets)] for m in models)] + [constant] * bool(guesses),
-        best=frozenset(
-            (i, j)
-            for i, m in enumerate(models)
-            for j, d in enumerate(datasets, 1)
-            if _is_best(at[m, d], cells, metric)
-        ),
-    )
     against = Table(
         ["model", "data set", "difference", "p (Holm)"],
         [_difference_row(d, metric.scale) for d in differences],
@@ -152,26 +135,7 @@ def comparison_tables(
         formats={"seconds": ".1f", "peak memory, MB": ".0f", "parameters": ","},
         missing="-",
     )
-    return accuracies, against, costs
-
-
-def _score(cell: Cell, metric: Metric) -> str:
-    if cell.mean is None or cell.std is None:
-        return "failed"
-    return f"{metric.scale * cell.mean:.2f} ± {metric.scale * cell.std:.2f}"
-
-
-def _guess(share: float | None) -> str:
-    return "-" if share is None or share != share else f"{100 * share:.2f}"
-
-
-def _is_best(cell: Cell, cells: Sequence[Cell], metric: Metric) -> bool:
-    means = [
-        metric.sign * other.mean
-        for other in cells
-        if other.dataset == cell.dataset and other.mean is not None
-    ]
-    return cell.mean is not None and metric.sign * cell.mean == max(means)
+    return Cells(cells).table(metric), against, costs
 
 
 def _difference_row(d: Difference, scale: int) -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ansgt.arrays import brief_repr
 from ansgt.metrics import METRICS, Bin, calibration
 
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1", "calibration_error", "brier", "log_loss")
@@ -54,6 +55,7 @@ class Diagnosis:
     calibration_error: float
     brier: float
     log_loss: float
+    __repr__ = brief_repr
 
     @property
     def count(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
+from ansgt.arrays import brief_repr
 from ansgt.graph import Graph
 
 MOST_NODES, MOST_EDGES = 20_000, 50_000
@@ -42,6 +43,7 @@ class Drawing:
     position: np.ndarray
     edges: np.ndarray
     num_edges: int
+    __repr__ = brief_repr
 
 
 def draw_graph(

@@ -21,7 +21,7 @@ from ansgt.runs.folder import RunFolder
 from ansgt.runs.prepare import prepare_run
 from ansgt.runs.record import scores_of, summarize
 from ansgt.runs.run import Environment, run
-from ansgt.runs.statistics import Cell, models_alone
+from ansgt.runs.statistics import Cell, Cells, models_alone
 from ansgt.storage import DiskCache, default_cache_dir, make_folder
 
 OnCell = Callable[[Cell, int, int], None]
@@ -82,7 +82,7 @@ class Comparison:
         resolve_device(self.device)
         return names
 
-    def run(self, on_cell: OnCell | None = None, executor: Executor | None = None) -> list[Cell]:
+    def run(self, on_cell: OnCell | None = None, executor: Executor | None = None) -> Cells:
         """Trains what is not there yet; the cells in the order of the names. A cell that fails does not stop the rest.
 
         Args:
@@ -104,7 +104,7 @@ class Comparison:
             cells[done.number] = replace(done.result or lost, dataset=named[done.number])
             if on_cell is not None:
                 on_cell(cells[done.number], len(cells), len(pairs))
-        return [cells[number] for number in range(len(pairs))]
+        return Cells(cells[number] for number in range(len(pairs)))
 
     def _anywhere(self) -> "Comparison":
         """The same with whole paths: workers elsewhere start in other folders."""

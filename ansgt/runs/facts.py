@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.graph import Graph
 from ansgt.links import MOST_VOTERS, LinkVote, cosine_kernel, left_out
 
@@ -26,6 +27,7 @@ class Facts:
     graph: Graph
     train: Tensor
     known: dict[str, float] = field(default_factory=dict)
+    __repr__ = brief_repr
 
     def __getitem__(self, name: str) -> float:
         if name not in self.known:

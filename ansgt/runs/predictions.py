@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ansgt.arrays import brief_repr
 from ansgt.errors import InputError
 from ansgt.names import Names, array_of
 from ansgt.storage import atomic_path, write_npz, write_text
@@ -42,6 +43,7 @@ class Predictions:
     node_names: Names | None = None
     class_names: Names | None = None
     nodes: np.ndarray | None = None
+    __repr__ = brief_repr
 
     @classmethod
     def stored(cls, run: "RunFolder", split: int = 0) -> "Predictions":

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
 from ansgt.device import card
@@ -42,6 +43,7 @@ class Alone:
 
     nodes: np.ndarray
     probabilities: np.ndarray
+    __repr__ = brief_repr
 
     @classmethod
     def of(cls, split: Split, predicted: Sequence[np.ndarray]) -> "Alone":
@@ -69,6 +71,7 @@ class Record:
     metrics: Rows
     history: Rows
     alone: Alone | None = None
+    __repr__ = brief_repr
 
     def write(self, graph: Graph, split: Split, folder: SplitFolder) -> None:
         """Scores the test part, once, and writes all files; the result last."""

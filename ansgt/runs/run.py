@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
 from ansgt.device import memory_in_words, most_memory, release_memory
@@ -353,6 +354,7 @@ class Selection:
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     val_accuracy: float = 0.0
     val_loss: float = 0.0
+    __repr__ = brief_repr
 
     def offer(self, epoch: int, value: float, accuracy: float, loss: float, model: TrainedModel) -> None:
         """Keeps the weights when the validation score is better; ties are broken by the loss.

@@ -9,6 +9,7 @@ from scipy import stats
 
 from ansgt.metrics import METRICS, Metric
 from ansgt.runs.record import models_of
+from ansgt.table import Table
 
 CONFIDENCE = 0.95
 
@@ -63,9 +64,59 @@ class Cell:
         mean, std = float(np.mean(values)), float(np.std(values))
         return replace(self, per_split=values, mean=mean, std=std, val_mean=self.val_scores.get(metric.name))
 
+    def in_words(self, metric: Metric) -> str:
+        """Mean ± std; `metric` is what they are of."""
+        if self.mean is None or self.std is None:
+            return "failed"
+        return f"{metric.scale * self.mean:.2f} ± {metric.scale * self.std:.2f}"
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON; `restarts` is what version 0.1 calls the number of models."""
         return {**asdict(self), "restarts": self.num_models}
+
+
+class Cells(list[Cell]):
+    """What `Comparison.run` returns: cells, which a notebook shows as a table of test accuracies."""
+
+    def table(self, metric: Metric = METRICS["accuracy"]) -> Table:
+        """Scores by model and data set, mean ± std over the splits; the best of a data set stands out."""
+        datasets = list(dict.fromkeys(cell.dataset for cell in self))
+        models = list(dict.fromkeys(cell.model for cell in self))
+        at = {(cell.model, cell.dataset): cell for cell in self}
+        variants = {cell.dataset: cell.variant for cell in self if cell.variant}
+        guesses = {cell.dataset: cell.guess for cell in self if cell.guess is not None}
+        rows = [[m, *(at[m, d].in_words(metric) for d in datasets)] for m in models]
+        if guesses:
+            rows.append(["a constant guess", *(_guess(guesses.get(d)) for d in datasets)])
+        best = frozenset(
+            (i, j)
+            for i, m in enumerate(models)
+            for j, d in enumerate(datasets, 1)
+            if self._is_best(at[m, d], metric)
+        )
+        head = [f"{d} ({variants[d]})" if d in variants else d for d in datasets]
+        return Table(["model", *head], rows, best=best)
+
+    def _is_best(self, cell: Cell, metric: Metric) -> bool:
+        means = [
+            metric.sign * other.mean
+            for other in self
+            if other.dataset == cell.dataset and other.mean is not None
+        ]
+        return cell.mean is not None and metric.sign * cell.mean == max(means)
+
+    def __repr__(self) -> str:
+        return f"Cells({len(self)}: {', '.join(f'{cell.model} on {cell.dataset}' for cell in self[:3])}, ...)"
+
+    def __str__(self) -> str:
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def _guess(share: float | None) -> str:
+    return "-" if share is None or share != share else f"{100 * share:.2f}"
 
 
 def models_alone(splits: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.errors import InputError, unknown_name
 from ansgt.sampling.sampler import SampledNodes
 
@@ -29,6 +30,7 @@ class Reward:
 
     total: Tensor
     count: Tensor
+    __repr__ = brief_repr
 
     def mean(self) -> Tensor:
         """Mean reward of every heuristic [K], float64; 0 for one that never proposed anything."""

@@ -20,6 +20,7 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.device import runs_numba
 
 _JIT_PAYS = 1 << 22
@@ -171,6 +172,7 @@ class Draws:
 
     position: Tensor
     count: Tensor
+    __repr__ = brief_repr
 
 
 def draw_with_replacement(psi: Tensor, lengths: Tensor, keys: Tensor, num_draws: int, merge: bool) -> Draws:

@@ -10,6 +10,7 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.device import has_small_caches, runs_numba
 from ansgt.errors import InputError
 from ansgt.heuristics import HeuristicLike
@@ -39,6 +40,7 @@ class Mixture:
     Q: Tensor
     active: Tensor
     nodes: Tensor | None = None
+    __repr__ = brief_repr
 
     @classmethod
     def from_heuristics(
@@ -226,6 +228,7 @@ class _Proposals:
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
+    __repr__ = brief_repr
 
     @classmethod
     def of(cls, rows: list[sp.csr_array]) -> "_Proposals":

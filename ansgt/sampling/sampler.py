@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.device import has_small_caches
 from ansgt.errors import InputError, unknown_name
 from ansgt.sampling.drawing import draw_with_replacement, race, sequence_keys, stream
@@ -40,6 +41,7 @@ class SampledNodes:
     p: Tensor
     mode: str
     source: Mixture | StreamedMixture
+    __repr__ = brief_repr
 
     @cached_property
     def mixture(self) -> Mixture:

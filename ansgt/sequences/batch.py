@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.kernels.dropout import WHOLE, Places
 
 
@@ -87,6 +88,7 @@ class SequenceBatch:
     links: Tensor | None = None
     places: Places = WHOLE
     link_places: Places = WHOLE
+    __repr__ = brief_repr
 
     @property
     def kind(self) -> Tensor:

@@ -231,6 +231,15 @@ def test_a_coarse_graph_from_settings(tmp_path):
     assert fit_coarsener(Settings(num_supernodes=0), graph) is None
 
 
+def test_how_a_coarse_graph_is_shown():
+    coarse = VariationEdges(rate=0.5).fit(random_graph(60))
+    assert "assignment=int64[60]" in repr(coarse)
+    assert len(repr(coarse)) < 400
+    html = coarse._repr_html_()
+    assert f"<td>{coarse.num_supernodes}</td>" in html.replace(' style="text-align:right"', "")
+    assert "share of the largest" in html
+
+
 def test_a_coarsener_of_a_users_own():
     check_coarsener(Halves)
     coarse = fit_coarsener(Settings(coarsening_method=Halves()), path_graph(4))

@@ -90,6 +90,7 @@ def test_text_and_top() -> None:
     found = explained(parts, top=1)
     assert len(found.attended) == 1
     assert "node 0: class 1 (p = 0.800), label 0" in str(found)
+    assert repr(found) == "Explanation(node 0: class 1 (p = 0.800), label 0; 1 attended)"
 
 
 PARTS = [attention([0.4, 0.1, 0.2, 0.3], [1, 3], [True, True])]

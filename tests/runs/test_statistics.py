@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ansgt.runs.statistics import Cell, choose_reference, holm, paired_difference, paired_differences
+from ansgt.runs.statistics import Cell, Cells, choose_reference, holm, paired_difference, paired_differences
 
 
 def cell(model: str, values: list[float], dataset: str = "d", hashes: str = "abc") -> Cell:
@@ -87,3 +87,14 @@ def test_reference_is_the_best_mean_rank_of_those_that_finished() -> None:
     ]
     assert choose_reference(cells) == "b"
     assert choose_reference([Cell("a", "x", error="boom")]) == "a"
+
+
+def test_cells_are_a_table_of_accuracies_in_text_and_html() -> None:
+    cells = Cells([cell("a", [0.8, 0.9]), cell("b", [0.7, 0.8]), Cell("c<b>", "d", error="no memory")])
+    assert "85.00 ± 5.00" in str(cells)
+    assert "failed" in str(cells)
+    html = cells._repr_html_()
+    assert html.count("<tr>") == 4
+    assert "<td>c&lt;b&gt;</td>" in html
+    assert cells.table().best == {(0, 1)}
+    assert repr(cells) == "Cells(3: a on d, b on d, c<b> on d, ...)"

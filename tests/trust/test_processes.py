@@ -94,7 +94,7 @@ EIGHT = """
     import ansgt
     from ansgt.cli import build_app
     from ansgt.cli import train
-    from ansgt.cli.progress import training_bar
+    from ansgt.runs.watching import watching
     from ansgt.runs import prepare, run
     from ansgt.training import adaptive, full_batch  # imported once for all children
     from typer.testing import CliRunner

@@ -13,6 +13,7 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.models.ansgt import ANSGT, ANSGTSettings
@@ -121,6 +122,7 @@ class EgoNodes:
     ids: Tensor
     mask: Tensor
     count: Tensor
+    __repr__ = brief_repr
 
 
 class Reach(NamedTuple):
