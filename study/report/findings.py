@@ -63,13 +63,20 @@ def _lowest(gaps: dict[str, float]) -> str:
 
 
 def _against_singles(rows: dict[str, dict[str, Cell]]) -> str:
-    gaps = {name: points for name, row in rows.items() if (points := gap(row, VARIANTS[1:])) is not None}
+    gaps, alone = (
+        {name: points for name, row in rows.items() if (points := gap(row, VARIANTS[1:], one)) is not None}
+        for one in (False, True)
+    )
     if not gaps:
         return ""
+    words = f"Adaptive against the best single heuristic (chosen on test, so in the single one's favour): {_near(gaps)}."
+    return words if alone == gaps else f"{words} Single models, on average: {_near(alone)}."
+
+
+def _near(gaps: dict[str, float]) -> str:
     far = [f"{name} ({points:+.2f})" for name, points in gaps.items() if points < -1.0]
     return (
-        f"Adaptive against the best single heuristic (chosen on test, so in the single one's favour): within a point or "
-        f"above on {len(gaps) - len(far)} of {len(gaps)}; further below on {_listed(far)}."
+        f"within a point or above on {len(gaps) - len(far)} of {len(gaps)}; further below on {_listed(far)}"
     )
 
 

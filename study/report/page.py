@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from ansgt.reproduce.records import VARIANTS, ablation_cells, gap, read_cells
 from ansgt.runs.statistics import Cell, paired_difference, paired_differences
 from study.report.findings import findings
 
+MODELS = "models per split"
 DAGGER = "†"
 """Marks a figure of several models a split."""
 HEAD = """# Results
@@ -57,13 +58,20 @@ def accuracy_table(cells: Sequence[Cell]) -> str:
     found = {(cell.model, cell.dataset): cell for cell in cells}
     models = [m for m in dict.fromkeys(c.model for c in cells) if m not in VARIANTS]
     models.sort(key=lambda name: (name != "ansgt", name))
-    rows = [[name, *(_marked(found.get((name, dataset))) for dataset in NINE)] for name in models]
+    rows = [
+        [
+            name,
+            *(_marked(found.get((name, dataset))) for dataset in NINE),
+            _models(c for c in cells if c.model == name),
+        ]
+        for name in models
+    ]
     several = {c.dataset: c for c in cells if c.model == "ansgt" and c.one_model}
     if several:
         alone = [_one_model(found.get(("ansgt", dataset))) for dataset in NINE]
-        rows.insert(1, ["ansgt, one model", *alone])
-    paper = ["*paper's ANS-GT*", *(f"*{ACCURACY['ansgt'][dataset]:.2f}*" for dataset in NINE)]
-    table = _markdown(["model", *NINE], [*rows, paper])
+        rows.insert(1, ["ansgt, one model", *alone, "1"])
+    paper = ["*paper's ANS-GT*", *(f"*{ACCURACY['ansgt'][dataset]:.2f}*" for dataset in NINE), "-"]
+    table = _markdown(["model", *NINE, MODELS], [*rows, paper])
     if several:
         counts = ", ".join(f"{c.num_models} on {name}" for name, c in several.items())
         table += (
@@ -71,6 +79,12 @@ def accuracy_table(cells: Sequence[Cell]) -> str:
             '"one model": what such a model has by itself on average. Every other figure is of one model a split.\n'
         )
     return table
+
+
+def _models(cells: Iterable[Cell]) -> str:
+    """Models per split of some cells: "1", or "1 to 4"."""
+    numbers = sorted({cell.num_models for cell in cells})
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
 
 
 def _marked(cell: Cell | None) -> str:
@@ -94,8 +108,8 @@ def ablation_table(runs: Path, kind: str) -> str:
     """Adaptive, fixed mixture and single heuristics, with the probabilities that the bandit ended with.
 
     And the two questions one asks of a bandit: is it worse than not learning, and is it as good as knowing the best
-    heuristic beforehand? "Of one model" is the first gap between the averages of single models, which more seeds stand
-    behind where a split has several.
+    heuristic beforehand? "Of one model" is the gap between the averages of single models, which more seeds stand behind
+    where a split has several.
     """
     rows = []
     for dataset in NINE:
@@ -103,13 +117,15 @@ def ablation_table(runs: Path, kind: str) -> str:
         if not found:
             continue
         values = [_marked(found.get(name)) for name in ("ansgt", *VARIANTS)]
-        fixed, alone = gap(found, VARIANTS[:1]), gap(found, VARIANTS[:1], one_model=True)
-        gaps = [_signed(fixed), _signed(alone), _signed(gap(found, VARIANTS[1:]))]
-        rows.append([dataset, *values, *gaps, learned(runs, dataset, kind)])
+        gaps = [
+            _signed(gap(found, names, one_model))
+            for names in (VARIANTS[:1], VARIANTS[1:])
+            for one_model in (False, True)
+        ]
+        rows.append([dataset, *values, *gaps, _models(found.values()), learned(runs, dataset, kind)])
     head = ["data set", "adaptive", "fixed (HGT)", *(name.removeprefix("ansgt-") for name in VARIANTS[1:])]
-    return _markdown(
-        [*head, "adaptive - fixed", "of one model", "adaptive - best single", "learned p (%)"], rows
-    )
+    gaps = ["adaptive - fixed", "of one model", "adaptive - best single", "of one model"]
+    return _markdown([*head, *gaps, MODELS, "learned p (%)"], rows)
 
 
 def _signed(points: float | None) -> str:
@@ -146,10 +162,12 @@ def learned(folder: Path | str, dataset: str, kind: str) -> str:
 def difference_table(cells: Sequence[Cell]) -> str:
     """Model minus ANS-GT on the same splits, in points, with the 95 % interval and Holm-corrected p."""
     whole = [cell for cell in cells if _comparable(cell, cells)]
+    number_of = {(cell.model, cell.dataset): cell.num_models for cell in cells}
     rows = [
         [
             d.dataset,
             d.model,
+            f"{number_of[d.model, d.dataset]} : {number_of['ansgt', d.dataset]}",
             f"{100 * d.mean:+.2f}",
             _interval(d.low, d.high),
             "-" if d.p_holm is None else f"{d.p_holm:.3f}",
@@ -157,7 +175,7 @@ def difference_table(cells: Sequence[Cell]) -> str:
         for d in paired_differences(whole, "ansgt")
     ]
     rows.sort(key=lambda row: (NINE.index(row[0]), row[1]))
-    return _markdown(["data set", "model", "difference", "95 % interval", "p (Holm)"], rows)
+    return _markdown(["data set", "model", MODELS, "difference", "95 % interval", "p (Holm)"], rows)
 
 
 def _comparable(cell: Cell, cells: Sequence[Cell]) -> bool:

@@ -1,6 +1,6 @@
 """What a graph that nobody tuned on would have got: the verdict on the rows of `study.scripts.leave_one_out`.
 
-    python -m study.scripts.judge /work/lodo --root DATA --output study/defaults.md
+    python -m study.scripts.judge /work/lodo --root DATA --output study/defaults.md --presets configs/presets.yaml
 
 Rules: study/log.md, 2026-11-19. Every default is chosen from validation accuracies of the other graphs; test accuracies are
 only reported. Rows may be incomplete: what is missing is named, and a graph counts where it has what a line needs.
@@ -9,6 +9,7 @@ only reported. Rows may be incomplete: what is missing is named, and a graph cou
 import argparse
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ import numpy as np
 
 from ansgt.datasets.load import Source
 from ansgt.prediction.progressive import expert_weights, likelihoods_of, most_experts
+from ansgt.runs import presets
 from ansgt.runs.facts import FACTS, Facts
 from ansgt.table import Table
 from study.scripts.leave_one_out import KINDS, MOST_ON_LARGE, candidates, name_of
@@ -39,25 +41,17 @@ Accuracies = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A family's default: `low`, or one of two candidates by a threshold on one fact.
+class Rule(presets.Rule):
+    """A family's default, as the product applies it, with what it costs.
 
     Args:
-        low, high: candidates below the threshold, and from it on.
-        fact, threshold: None where there is one candidate for all.
         regret: mean regret in validation of the rule over the graphs it was chosen on.
     """
 
-    low: str
-    high: str | None = None
-    fact: str | None = None
-    threshold: float = 0.0
     regret: float = 0.0
 
     def candidate(self, facts: Mapping[str, float]) -> str:
-        if self.high is None or self.fact is None or facts[self.fact] < self.threshold:
-            return self.low
-        return self.high
+        return self.preset(facts)
 
     def __str__(self) -> str:
         if self.high is None:
@@ -412,6 +406,24 @@ def shipped(verdict: Verdict) -> Table:
     )
 
 
+def with_rules(text: str, rules: Mapping[str, presets.Rule]) -> str:
+    """The text of a presets file with the rules of some families; all else stays as it is.
+
+    >>> with_rules("families:\n  gcn:\n    rule: {low: default}  # old\n", {"gcn": presets.Rule("wide")})
+    'families:\n  gcn:\n    rule: {low: wide}\n'
+    """
+    for family, rule in rules.items():
+        parts = {"low": rule.low}
+        if rule.high is not None:
+            parts |= {"high": rule.high, "fact": str(rule.fact), "threshold": f"{rule.threshold:.6g}"}
+        words = ", ".join(f"{name}: {value}" for name, value in parts.items())
+        pattern = rf"(?m)(^  {re.escape(family)}:\n(?:    .*\n)*?    rule: ).*$"
+        text, number = re.subn(pattern, lambda found, words=words: f"{found[1]}{{{words}}}", text)
+        if number != 1:
+            raise ValueError(f"The presets have no rule of family '{family}'.")
+    return text
+
+
 def costs(verdict: Verdict) -> str:
     hours = sum(row.get("seconds_all", 0.0) for row in verdict.rows) / 3600
     return f"{len(verdict.rows)} trained splits, {hours:.1f} hours of one process."
@@ -475,9 +487,17 @@ def main() -> None:
     parser.add_argument("--root", default="data")
     parser.add_argument("--cache", default=None)
     parser.add_argument("--output", type=Path, help="also write the report there")
+    parser.add_argument(
+        "--presets", type=Path, help="configs/presets.yaml: write every family's rule into it"
+    )
     options = parser.parse_args()
-    text = report(open_verdict(options.folder, Source(options.root, options.cache)))
+    verdict = open_verdict(options.folder, Source(options.root, options.cache))
+    text = report(verdict)
     print(text)
+    if options.presets is not None:
+        rules = {family: verdict.default(family, None) for family in verdict.plan["families"]}
+        known = {family: rule for family, rule in rules.items() if rule is not None}
+        options.presets.write_text(with_rules(options.presets.read_text(), known))
     if options.output is not None:
         options.output.write_text(text)
 

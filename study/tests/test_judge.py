@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
+from ansgt.config import CONFIG_FOLDERS
 from ansgt.runs.facts import FACTS
-from study.scripts.judge import Row, Rule, Verdict, arms, choose, report, standings
+from study.scripts.judge import Row, Rule, Verdict, arms, choose, report, standings, with_rules
 
 GRAPHS = ["a", "b", "c", "d"]
 FAMILIES = ("ansgt", "mlp", "linkx", "gcn", "sage", "gat", "gprgnn", "h2gcn", "acmgcn")
@@ -144,3 +146,18 @@ def test_arms_as_experts() -> None:
     assert line[3] == "+10.0 ± 0.0"
     assert line[4] == "-10.0 ± 0.0 (1-hop)"
     assert line[5] == pytest.approx(80.0)
+
+
+def test_the_verdicts_rules_are_those_that_the_product_applies() -> None:
+    path = CONFIG_FOLDERS[1] / "presets.yaml"
+    rules = {"ansgt": Rule("draws", "hubs", "mean_degree", 12.5), "acmgcn": Rule("plus")}
+    content = yaml.safe_load(with_rules(path.read_text(), rules))
+    before = yaml.safe_load(path.read_text())
+    chosen = {"low": "draws", "high": "hubs", "fact": "mean_degree", "threshold": 12.5}
+    assert content["families"]["ansgt"]["rule"] == chosen
+    assert content["families"]["acmgcn"]["rule"] == {"low": "plus"}
+    for family in rules:
+        del content["families"][family]["rule"], before["families"][family]["rule"]
+    assert content == before
+    with pytest.raises(ValueError, match="no rule of family 'unknown'"):
+        with_rules(path.read_text(), {"unknown": Rule("draws")})

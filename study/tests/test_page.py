@@ -44,7 +44,7 @@ def test_numbers_by_hand(tmp_path: Path) -> None:
     store(runs, "mlp", [0.1, 0.1, 0.1], hashes="xyz")  # other splits: shown, never compared
     page = results_page(tmp_path, KINDS)
     assert "80.00 ± 8.16 (n=3)" in page
-    assert "| cora | gcn | -10.00 |" in page
+    assert "| cora | gcn | 1 : 1 | -10.00 |" in page
     assert "| cora | mlp |" not in page
     assert "1-hop 50, knn 50" in page
     assert "per-class" not in page.split("## uniform")[1]
@@ -54,10 +54,12 @@ def test_the_gaps_of_the_ablation(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     store(runs, "ansgt", [0.6, 0.6, 0.6])
     store(runs, "ansgt-fixed", [0.5, 0.5, 0.5])
-    assert "| +10.00 | +10.00 | - |" in results_page(tmp_path, KINDS), "singles are missing: no best of them"
+    assert "| +10.00 | +10.00 | - | - | 1 |" in results_page(tmp_path, KINDS), (
+        "singles are missing: no best of them"
+    )
     for name in VARIANTS[1:]:
         store(runs, name, [0.6, 0.6, 0.63] if name == "ansgt-ppr" else [0.4, 0.4, 0.4])
-    assert "| +10.00 | +10.00 | -1.00 |" in results_page(tmp_path, KINDS)
+    assert "| +10.00 | +10.00 | -1.00 | -1.00 | 1 |" in results_page(tmp_path, KINDS)
 
 
 @pytest.mark.parametrize("key", ["models", "restarts"], ids=["today", "version 0.1"])
