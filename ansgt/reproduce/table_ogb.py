@@ -19,12 +19,10 @@ guess (on a synthetic graph of 5,000 nodes GCN is right 2 times in 100 with `row
 FEWER = {"gcn": 60, "sage": 60, "gprgnn": 60, "ansgt": 10}
 """Epochs on a synthetic graph, which is easier than a real one."""
 REMARK = (
-    "Where the files of OGB are not at hand, the rows are of a *synthetic* graph of that size "
-    "(degree-corrected blocks, homophily "
-    "0.6, noisy features; one fixed split), and no value of the paper stands beside them: it would compare "
-    "different data. "
-    "Settings are the models' defaults, which nobody tuned on these graphs, with features as they are; ANS-GT trains for {ansgt} "
-    "epochs, the others for {gcn} ({fewer} on a synthetic graph)."
+    "Where the files of OGB are not at hand, the rows are of a *synthetic* graph of that size (degree-corrected blocks, "
+    "homophily 0.6, noisy features; one fixed split), and no value of the paper stands beside them: it would compare "
+    "different data. Settings are the models' defaults, which nobody tuned on these graphs, with features as they are; "
+    "ANS-GT trains for {ansgt} epochs, the others for {gcn} ({fewer} on a synthetic graph)."
 )
 
 
