@@ -6,9 +6,10 @@ import io
 import os
 import sys
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from typer.core import TyperGroup
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -36,8 +37,19 @@ VERBS = {
 """Verb -> its line in `ansgt --help`. Verb `x` lives in `ansgt/cli/x.py` as `register(app)`."""
 
 
+COMPLETE = "_ANSGT_COMPLETE"
+"""Set by a shell that wants to complete a line."""
+
+
 class OneSentence(TyperGroup):
-    """Refuses a command line as every verb refuses its input: in one short sentence, whatever a word of it holds."""
+    """Refuses a command line as every verb refuses its input: in one short sentence, whatever a word of it holds.
+
+    Help texts are shown as they are written: rich would take `[tables]` for a style.
+    """
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        _keep_brackets(self)
 
     def main(self, *args: Any, **named: Any) -> Any:
         standalone = named.pop("standalone_mode", True)
@@ -50,6 +62,15 @@ class OneSentence(TyperGroup):
         if standalone:
             sys.exit(code or 0)
         return code
+
+
+def _keep_brackets(command: Any) -> None:
+    """Escapes the help of a command, its options and, of a group, its commands."""
+    for part in (command, *command.params):
+        if getattr(part, "help", None):
+            part.help = escape(part.help)
+    for one in getattr(command, "commands", {}).values():
+        _keep_brackets(one)
 
 
 def _refused(error: Any) -> int:
@@ -74,12 +95,18 @@ def build_app(verbs: list[str]) -> typer.Typer:
         help="Hierarchical Graph Transformer with Adaptive Node Sampling: node classification on real graphs.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        add_completion=False,
         rich_markup_mode="rich",
     )
 
     @app.callback()
-    def ansgt() -> None:
+    def ansgt(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", callback=_say_version, is_eager=True, help="Say which version this is."
+            ),
+        ] = False,
+    ) -> None:
         """Hierarchical Graph Transformer with Adaptive Node Sampling: node classification on real graphs."""
 
     for name, line in VERBS.items():
@@ -88,6 +115,14 @@ def build_app(verbs: list[str]) -> typer.Typer:
         else:
             app.command(name, help=line[0].upper() + line[1:] + ".")(_placeholder)
     return app
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        from ansgt import __version__
+
+        print(f"ansgt {__version__}")
+        raise typer.Exit
 
 
 def _placeholder() -> None:
@@ -123,15 +158,23 @@ def keep_freed_memory() -> bool:
     return all(mallopt(name, value) for name, value in LARGEST.items())
 
 
+def asked_verb() -> list[str]:
+    """The verb of this command line, or of the one that a shell wants to complete; [] where there is none yet."""
+    words = sys.argv[1:]
+    if COMPLETE in os.environ:  # bash says it in one variable, the other shells in typer's
+        words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()[1:]
+    verbs = [word for word in words if not word.startswith("-")][:1]
+    return [verb for verb in verbs if verb in VERBS]
+
+
 def main() -> None:
     global began
     began = time.perf_counter()
     wait_quietly()
     print_anything()
     keep_freed_memory()
-    asked = [argument for argument in sys.argv[1:] if not argument.startswith("-")][:1]
     try:
-        build_app(asked)()
+        build_app(asked_verb())()
     except OSError as error:  # outside every verb: while help is printed
         from ansgt.cli.common import discard_stdout, fail, refusal
 

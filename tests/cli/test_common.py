@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from typer.testing import CliRunner
 
-from ansgt.cli import build_app, keep_freed_memory, wait_quietly
+import ansgt as ansgt_package
+from ansgt.cli import VERBS, build_app, keep_freed_memory, wait_quietly
 
 
 def ansgt(*arguments: str) -> Any:
@@ -141,3 +144,45 @@ def test_glibc_accepts_the_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("MALLOC_") or name == "GLIBC_TUNABLES"]:
         monkeypatch.delenv(name)
     assert keep_freed_memory() == (platform.libc_ver()[0] == "glibc")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_shows_its_brackets(name: str) -> None:
+    """`ansgt[cluster]` is an extra, not a style of rich's."""
+    app = build_app([name])
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    written = [
+        unescaped for one in command.params for unescaped in re.findall(r"\w\[[\w-]+\]", bare(one.help))
+    ]
+    shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "400"}).stdout
+    assert [word for word in written if word not in shown] == []
+    assert "\\[" not in shown
+
+
+def bare(text: str | None) -> str:
+    return (text or "").replace("\\[", "[")
+
+
+def test_some_help_has_brackets() -> None:
+    assert (
+        "(extra: ansgt[tensorboard])"
+        in CliRunner().invoke(build_app(["train"]), ["train", "--help"], env={"COLUMNS": "400"}).stdout
+    )
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CliRunner().invoke(build_app([]), ["--version"])
+    assert (shown.exit_code, shown.stdout) == (0, f"ansgt {ansgt_package.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("ansgt tr", {"train"}), ("ansgt train --num", {"--num-splits"})],
+)
+def test_a_shell_completes_verbs_and_their_options(line: str, expected: set[str]) -> None:
+    words = {"_ANSGT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    code = "import sys; sys.argv = ['ansgt']; from ansgt.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **words}, capture_output=True, text=True, check=False
+    )
+    assert set(done.stdout.split()) == expected, done.stderr
