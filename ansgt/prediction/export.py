@@ -22,6 +22,7 @@ from ansgt.device import works_in_half
 from ansgt.errors import InputError, unknown_name
 from ansgt.models.ansgt import ANSGT
 from ansgt.prediction import TrainedModel
+from ansgt.prediction.calibration import tempered
 from ansgt.prediction.ensemble import Ensemble
 from ansgt.sequences import SequenceBatch, SequenceLayout
 from ansgt.storage import atomic_path
@@ -181,10 +182,16 @@ def inputs_of(trained: TrainedModel, nodes: Tensor) -> Inputs:
     return parts[0] if len(parts) == 1 else Inputs.stacked(parts)
 
 
-def probabilities_of(logits: Tensor, num_nodes: int) -> Tensor:
-    """Class probabilities [b, C]: the mean of softmax over a node's sequences, and over the models (section 5.3)."""
+def probabilities_of(logits: Tensor, num_nodes: int, temperature: float = 1.0) -> Tensor:
+    """Class probabilities [b, C]: the mean of softmax over a node's sequences, and over the models (section 5.3).
+
+    Args:
+        logits: of the program.
+        num_nodes: b.
+        temperature: of a calibrated model, as the file says it.
+    """
     each = logits.float().softmax(dim=-1).view(num_nodes, -1, logits.shape[-1])
-    return each.mean(dim=1)
+    return tempered(each.mean(dim=1), temperature)
 
 
 @dataclass(frozen=True)
@@ -262,7 +269,7 @@ def largest_difference(run: Run, program: Program, trained: TrainedModel, nodes:
         inputs = inputs_of(trained, part)
         logits = _in_batches(run, inputs, BATCHES[0])
         expected = trained.predict_proba(part)
-        worst = max(worst, _distance(probabilities_of(logits, len(part)), expected))
+        worst = max(worst, _distance(probabilities_of(logits, len(part), trained.temperature), expected))
         each = len(inputs) // len(part)  # one sequence of every node, by itself
         for row in range(0, len(inputs), each):
             single = inputs.rows(row, row + BATCHES[1])
@@ -347,8 +354,9 @@ def _about(trained: TrainedModel, example: Inputs, num_sequences: int) -> dict[s
     return {
         "inputs": {name: ["?", *value.shape[1:]] for name, value in named.items()},
         "dtypes": {name: str(value.dtype).removeprefix("torch.") for name, value in named.items()},
-        "output": "logits; the mean of softmax over a node's sequences is its class probabilities",
+        "output": "logits; the mean of softmax over a node's sequences, at the temperature, is its class probabilities",
         "sequences_per_node": num_sequences,
+        "temperature": trained.temperature,
         "classes": [_plain(name) for name in trained.graph.classes.tolist()],
     }
 

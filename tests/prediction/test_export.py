@@ -17,6 +17,7 @@ KINDS = {
     "one layer": {"num_layers": 1},
     "two layers and super-nodes": {"num_layers": 2, "num_supernodes": 2, "num_global": 1},
     "two models": {"num_layers": 1, "num_models": 2},
+    "calibrated": {"num_layers": 1, "calibrate": True},
     "links": {"num_layers": 1, "link_features": "links"},
     "gophormer": {"model": "gophormer"},
 }
@@ -41,12 +42,15 @@ def test_a_program_is_the_model_for_batches_of_any_size(kind: str, tmp_path: Pat
     assert len(inputs) == 3 * about["sequences_per_node"]
     expected = model.predict_proba(nodes)
     logits = run(inputs.named())
-    torch.testing.assert_close(probabilities_of(logits, 3), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(probabilities_of(logits, 3, about["temperature"]), expected, atol=1e-5, rtol=0)
     one_by_one = torch.cat([run(inputs.rows(i, i + 1).named()) for i in range(len(inputs))])
     torch.testing.assert_close(one_by_one, logits, atol=1e-5, rtol=0)
     many = inputs_of(model, torch.arange(128))
     torch.testing.assert_close(
-        probabilities_of(run(many.named()), 128), model.predict_proba(torch.arange(128)), atol=1e-5, rtol=0
+        probabilities_of(run(many.named()), 128, model.temperature),
+        model.predict_proba(torch.arange(128)),
+        atol=1e-5,
+        rtol=0,
     )
 
 
