@@ -208,10 +208,12 @@ def test_what_needs_more_memory_than_there_is(data: Data) -> None:
 
 
 def test_few_nodes_of_a_large_graph_need_their_own_rows_alone(
-    data: Data, monkeypatch: pytest.MonkeyPatch
+    data: Data, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Heuristics of a graph beyond 6,000 nodes; the rows that are computed are those of the nodes asked for."""
-    fitted = ansgt.NodeClassifier(device="cpu", num_supernodes=0, num_proximity=2, **QUICK).fit(data)
+    fitted = ansgt.NodeClassifier(
+        device="cpu", num_supernodes=0, num_proximity=2, cache_dir=tmp_path, **QUICK
+    ).fit(data)
     rng = np.random.default_rng(0)
     number = 6_100
     x = torch.from_numpy(rng.random((number, fitted.graph_.num_features), dtype=np.float32))
