@@ -23,8 +23,9 @@ class AlgebraicJC(Multilevel):
 
     Args:
         num_vectors: number of test vectors.
-        sweeps: Jacobi sweeps per level, on fresh random vectors.
-        level_share: a level merges away at most this share of its clusters, so that later merges see fresh distances.
+        sweeps: Jacobi sweeps per level, on fresh random vectors; ``None`` is 20, and 30 at a mild rate.
+        level_share: a level merges away at most this share of its clusters, so that later merges see fresh distances; ``None``
+            is 0.25, and 0.2 at a mild rate.
 
     See `Coarsener` for the others.
 
@@ -35,8 +36,8 @@ class AlgebraicJC(Multilevel):
     """
 
     num_vectors: int = 10
-    sweeps: int = 20
-    level_share: float = 0.25
+    sweeps: int | None = None
+    level_share: float | None = None
 
     def test_vectors(self, graph: Graph, start: Contracted) -> np.ndarray:
         return self._relaxed(start)
@@ -53,14 +54,15 @@ class AlgebraicJC(Multilevel):
         evenness = level.size[row] * level.size[col] / (level.size[row] + level.size[col])
         cost = distance * lighter * np.sqrt(evenness)
         order = np.lexsort((rng.permutation(len(cost)), cost))
-        most = max(1, int(self.level_share * level.num_nodes))
+        share = self.level_share or (0.2 if self.is_mild(int(level.size.sum())) else 0.25)
+        most = max(1, int(share * level.num_nodes))
         return greedy_matching(row, col, order, level.size, Limits(min(limits.budget, most), limits.cap))
 
     def _relaxed(self, level: Contracted) -> np.ndarray:
         """Fresh random vectors after `sweeps` damped Jacobi sweeps, centred in each component, of largest entry 1 [n, k]."""
         rng = np.random.default_rng((self.seed, level.num_nodes))
         vectors = rng.uniform(-0.5, 0.5, (level.num_nodes, self.num_vectors))
-        for _ in range(self.sweeps):
+        for _ in range(self.sweeps or (30 if self.is_mild(int(level.size.sum())) else 20)):
             vectors = jacobi_sweep(level.csr, level.degree, vectors)
         vectors -= level.average(vectors, level.component, level.num_components)[level.component]
         return np.asarray(vectors / np.maximum(np.abs(vectors).max(axis=0), 1e-300))

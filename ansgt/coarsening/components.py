@@ -16,6 +16,9 @@ BELOW_COMPONENTS = ("merge", "stop", "error")
 CROWDING = 4.0
 """Small components are grouped once the others' super-nodes would be this many times larger than the average one."""
 
+ROOM = 180
+"""Nodes that a super-node may hold at first, however mild the rate, so that the leaves of a hub may stay together."""
+
 SKETCH = 32
 """Features are sketched to this many dimensions before components are compared."""
 
@@ -41,9 +44,10 @@ class Plan:
 
     @property
     def cap(self) -> int:
-        """Largest cluster allowed at first: 20 average ones, at most 40 % of the graph, at least 1.5 average ones."""
+        """Largest cluster allowed at first: 20 average ones, but at least `ROOM` nodes; at most 40 % of the graph, but at
+        least 1.5 average ones."""
         n = len(self.label)
-        return int(max(min(20 * self.average, 0.4 * n), 1.5 * self.average, 2))
+        return int(max(min(max(20 * self.average, ROOM), 0.4 * n), 1.5 * self.average, 2))
 
 
 def plan_components(graph: Graph, start: Contracted, target: int, below_components: str, seed: int) -> Plan:

@@ -26,10 +26,17 @@ from ansgt.storage import DiskCache
 
 STALL = 0.05
 """A level that merges away less than this share of its clusters has stalled."""
+MILD = 0.3
+"""Above this rate more of the spectrum can be kept than its smallest end, and more care per level costs little: there are few."""
 
 
 class Multilevel(Coarsener):
     """Base of the coarseners that merge some clusters, contract, carry test vectors along, and repeat down to the target."""
+
+    def is_mild(self, num_nodes: int) -> bool:
+        """Whether the rate asked for, on a graph of `num_nodes` nodes, is above `MILD`."""
+        wanted = self.num_supernodes
+        return (self.rate if wanted is None else wanted / num_nodes) > MILD
 
     @abstractmethod
     def test_vectors(self, graph: Graph, start: Contracted) -> np.ndarray:
@@ -91,13 +98,13 @@ class LocalVariation(Multilevel):
     Test vectors are A = U Λ^(-1/2) for the K smallest non-zero eigenpairs, so that AᵀLA = I: smooth directions weigh most.
 
     Args:
-        subspace_dim: K.
+        subspace_dim: K; ``None`` is 10, and 20 at a mild rate: of the first 40 eigenvalues those beyond K err most.
         iterations: eigensolver iterations per level (see `ansgt.coarsening.spectrum`).
 
     See `Coarsener` for the others.
     """
 
-    subspace_dim: int = 10
+    subspace_dim: int | None = None
     iterations: int = 5
 
     def test_vectors(self, graph: Graph, start: Contracted) -> np.ndarray:
@@ -112,16 +119,15 @@ class LocalVariation(Multilevel):
         return np.ascontiguousarray(vectors @ (rotation[:, kept] / np.sqrt(spectrum[kept])))
 
     def _subspace(self, graph: Graph, start: Contracted) -> Eigenpairs:
-        """The smooth subspace, computed once for all rates and both methods: kept with the graph object, and on disk."""
+        """The smooth subspace, computed once for both methods and all rates of one K: kept with the graph, and on disk."""
         kept = _memory.setdefault(graph, {})
-        key = (self.subspace_dim, self.iterations, self.seed)
+        dim = self.subspace_dim or (20 if self.is_mild(graph.num_nodes) else 10)
+        key = (dim, self.iterations, self.seed)
         if key not in kept:
             stored = (self.cache or DiskCache(None)).fetch(
                 "subspace",
                 ["v2", graph.indptr, graph.indices, *key],
-                lambda: smallest_eigenpairs(
-                    start, self.subspace_dim, self.iterations, seed=self.seed
-                )._asdict(),
+                lambda: smallest_eigenpairs(start, dim, self.iterations, seed=self.seed)._asdict(),
             )
             kept[key] = Eigenpairs(**stored)
         return kept[key]

@@ -248,7 +248,7 @@ def test_a_coarsener_of_a_users_own():
 
 def test_own_settings_come_after_those_of_the_base():
     jc = AlgebraicJC(0.2, None, 7, num_vectors=3)
-    assert (jc.rate, jc.num_supernodes, jc.seed, jc.num_vectors, jc.sweeps) == (0.2, None, 7, 3, 20)
+    assert (jc.rate, jc.num_supernodes, jc.seed, jc.num_vectors, jc.sweeps) == (0.2, None, 7, 3, None)
 
 
 @pytest.mark.parametrize("name", ALL)

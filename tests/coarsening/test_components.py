@@ -78,6 +78,8 @@ def test_groups_without_features_are_balanced():
 
 def test_cap_grows_with_the_average_and_is_bounded():
     assert plan(path_graph(1000), 100).cap == 200
+    assert plan(path_graph(1000), 500).cap == 180
+    assert plan(path_graph(100), 50).cap == 40
     assert plan(path_graph(1000), 10).cap == 400
     assert plan(path_graph(1000), 2).cap == 750
     assert plan(path_graph(1000), 1).cap >= 1000

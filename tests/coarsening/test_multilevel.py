@@ -49,16 +49,16 @@ def count_solves(monkeypatch):
     return calls
 
 
-def test_one_solve_serves_all_rates_and_methods(monkeypatch):
+def test_one_solve_serves_all_methods_and_rates_of_one_width(monkeypatch):
     calls = count_solves(monkeypatch)
     graph = random_graph(150)
     for rate in (0.1, 0.3, 0.5):
         for cls in (VariationNeighborhoods, VariationEdges, AlgebraicJC):
             cls(rate=rate).fit(graph)
-    assert len(calls) == 1
+    assert len(calls) == 2, "0.1 and 0.3 share one, 0.5 has its own"
     multilevel.forget(graph)
     VariationEdges().fit(graph)
-    assert len(calls) == 2
+    assert len(calls) == 3
 
 
 def test_the_disk_cache_is_keyed_by_the_edges(monkeypatch, tmp_path):
@@ -80,3 +80,15 @@ def test_cached_and_fresh_agree(tmp_path):
     multilevel.forget(graph)
     cached = VariationNeighborhoods(cache=DiskCache(tmp_path)).fit(graph).assignment
     np.testing.assert_array_equal(fresh, cached)
+
+
+def test_a_mild_rate_is_of_the_whole_graph_and_widens_the_subspace():
+    graph = random_graph(400, 4.0)
+    assert [VariationEdges(rate=rate).is_mild(400) for rate in (0.1, 0.3, 0.31)] == [False, False, True]
+    assert VariationEdges(num_supernodes=200).is_mild(400)
+    assert not VariationEdges(num_supernodes=200).is_mild(4000)
+    widths = {}
+    for rate in (0.1, 0.5):
+        coarsener = VariationNeighborhoods(rate=rate)
+        widths[rate] = coarsener.test_vectors(graph, Contracted.from_graph(graph)).shape[1]
+    assert widths == {0.1: 10, 0.5: 20}

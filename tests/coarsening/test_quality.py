@@ -95,6 +95,20 @@ def test_quality_is_not_below_the_reference(name, root, cache_dir):
         assert quality(graph, resolve(method, rate=0.1).fit(graph)).eigenvalue_error <= bound, method
 
 
+HALF = {"cora": {"vn": 0.127, "jc": 0.103}, "chameleon": {"vn": 0.021, "jc": 0.33}}
+"""Errors of loukasa/graph-coarsening at rate 0.5, from dense eigenvalues."""
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_half_of_the_nodes_keep_the_spectrum_as_well_as_the_reference(name, root, cache_dir):
+    graph = load_graph(name, root=root, cache_dir=cache_dir)
+    for method, reference in HALF[name].items():
+        coarse = resolve(method, rate=0.5).fit(graph)
+        assert coarse.num_supernodes == -(-graph.num_nodes // 2)
+        found = quality(graph, coarse, cache=DiskCache(cache_dir))
+        assert found.eigenvalue_error <= 1.1 * reference, method
+
+
 def test_cora_at_the_papers_rate(root, cache_dir):
     graph = load_graph("cora", root=root, cache_dir=cache_dir)
     coarse = resolve("vn", rate=0.01).fit(graph)
