@@ -24,8 +24,8 @@ class AlgebraicJC(Multilevel):
     Args:
         num_vectors: number of test vectors.
         sweeps: Jacobi sweeps per level, on fresh random vectors; ``None`` is 20, and 30 at a mild rate.
-        level_share: a level merges away at most this share of its clusters, so that later merges see fresh distances; ``None``
-            is 0.25, and 0.2 at a mild rate.
+        level_share: a level merges away at most this share of its clusters, so that later merges see fresh distances;
+            ``None`` is 0.25, and 0.2 at a mild rate.
 
     See `Coarsener` for the others.
 

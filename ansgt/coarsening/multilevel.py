@@ -27,7 +27,7 @@ from ansgt.storage import DiskCache
 STALL = 0.05
 """A level that merges away less than this share of its clusters has stalled."""
 MILD = 0.3
-"""Above this rate more of the spectrum can be kept than its smallest end, and more care per level costs little: there are few."""
+"""Above this rate more than the smallest end of the spectrum can be kept, and with few levels care costs little."""
 
 
 class Multilevel(Coarsener):
