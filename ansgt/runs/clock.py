@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 SPARE = 0.05
 """Share of a limit that is kept for weighing the experts and writing the record."""
@@ -14,6 +14,8 @@ CAUTION = 1.25
 
 EPOCHS = 3
 """Epochs that a further model must have time for, after the last one of its kind."""
+WRITING = 3.0
+"""CPU seconds that it may take to notice the end and to write the record; on a busy machine they last longer."""
 LEAST = 0.5
 """Seconds that are not worth the start of a further model."""
 
@@ -26,7 +28,9 @@ class Clock:
         soft: moment (`time.perf_counter`) by which training and the last prediction shall have ended, so that another model
             follows.
         hard: moment at which whatever is not finished is given up.
-        building, epoch, ending: seconds until the first epoch, of the longest one, and of a prediction of all nodes.
+        building, epoch, ending: seconds until the first epoch, of an epoch, and of a prediction of all nodes.
+        last: seconds of the last epoch.
+        began: when it was made, and the CPU seconds of the process by then.
     """
 
     soft: float = math.inf
@@ -34,13 +38,16 @@ class Clock:
     building: float = 0.0
     epoch: float = 0.0
     ending: float = 0.0
+    last: float = 0.0
+    began: tuple[float, float] = field(default_factory=lambda: (time.perf_counter(), time.process_time()))
 
     @contextmanager
     def lap(self) -> Iterator[None]:
-        """An epoch."""
+        """An epoch; the longest of the last two counts: the first one of all may take long."""
         started = time.perf_counter()
         yield
-        self.epoch = max(self.epoch, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self.epoch, self.last = max(self.last, seconds), seconds
 
     @contextmanager
     def prediction(self, nodes: int, of: int) -> Iterator[None]:
@@ -64,9 +71,15 @@ class Clock:
         return time.perf_counter() + max(least, LEAST) < self.hard
 
     def half(self) -> "Clock":
-        """Of the next model: half of what is left, if it does not need more."""
+        """Of the next model: half of what is left. Where others use the cores, the end is given more time."""
         now = time.perf_counter()
-        return Clock(now + (self.hard - now) / 2, self.hard)
+        hard = self.hard - WRITING * (self.slowdown() - 1.0)
+        return Clock(now + max(0.0, hard - now) / 2, hard)
+
+    def slowdown(self) -> float:
+        """Seconds per CPU second so far; 1 where the process has its cores for itself."""
+        wall, cpu = time.perf_counter() - self.began[0], time.process_time() - self.began[1]
+        return max(1.0, wall / max(cpu, 0.01 * wall)) if wall >= LEAST else 1.0
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from ansgt.device import memory_in_words, most_memory, release_memory
 from ansgt.errors import BrokenRunError, InputError
 from ansgt.graph import Graph, Split
 from ansgt.metrics import accuracy_and_loss, metric
-from ansgt.prediction import TrainedModel
+from ansgt.prediction import TRAINED, TrainedModel
 from ansgt.ranks import check_device, ranks
 from ansgt.runs import seeds
 from ansgt.runs.choices import Choices
@@ -417,7 +417,8 @@ def _epoch(job: Job, learner: Learner, selection: Selection, epoch: int) -> dict
     if not math.isfinite(row["loss"]):
         raise _broken(job, f"the loss of epoch {epoch} is {row['loss']}")
     if (epoch + 1) % train.eval_every == 0 or epoch + 1 == train.epochs:
-        with job.clock.prediction(len(val), job.graph.num_nodes):
+        whole = job.config.model_name not in TRAINED  # a model of the whole graph predicts all nodes at once
+        with job.clock.prediction(len(val), len(val) if whole else job.graph.num_nodes):
             predicted = learner.trained.predict_proba(val)
         probabilities = _finite(job, predicted, f"predictions after epoch {epoch}")
         job.environment.on_validation(epoch, probabilities)

@@ -1,6 +1,9 @@
 """`ansgt train` as a user calls it, and what becomes of its run."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ansgt.cli import VERBS, build_app
+from ansgt.cli import VERBS, build_app, process_began
 
 QUICK = ["--model", "mlp", "--device", "cpu", "-o", "epochs=5"]
 
@@ -116,3 +119,10 @@ def test_splits_from_a_file_are_all_trained_and_the_record_keeps_them(tmp_path: 
     assert call("evaluate", str(tmp_path / "run"), "--device", "cpu")["matches_record"]
     refused = CliRunner().invoke(build_app(["train"]), [*command, "--overwrite"])
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+
+
+def test_a_process_knows_when_it_was_started() -> None:
+    code = "import time; time.sleep(0.3)\nfrom ansgt.cli import process_began\nprint(time.perf_counter() - process_began())"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.3 <= float(told.stdout) < 60
+    assert process_began() <= time.perf_counter()

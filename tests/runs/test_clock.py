@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from ansgt.runs.clock import SPARE, Clock, TimeLimit
+from ansgt.runs.clock import SPARE, WRITING, Clock, TimeLimit
 
 HOUR = 3600.0
 
@@ -30,6 +30,15 @@ def test_half_is_left_for_others() -> None:
     assert one.soft - now == pytest.approx(HOUR / 2, abs=5)
     assert one.hard == now + HOUR
     assert math.isinf(Clock().half().soft)
+
+
+def test_the_end_is_given_more_time_where_others_use_the_cores() -> None:
+    now, cpu = time.perf_counter(), time.process_time()
+    alone = Clock(hard=now + HOUR, began=(now - 100.0, cpu - 100.0))
+    crowded = Clock(hard=now + HOUR, began=(now - 100.0, cpu - 20.0))
+    assert alone.slowdown() == pytest.approx(1.0, abs=0.05)
+    assert crowded.slowdown() == pytest.approx(5.0, rel=0.2)
+    assert crowded.half().hard < alone.half().hard - 2 * WRITING
 
 
 def test_a_model_is_begun_only_if_it_can_end() -> None:
