@@ -34,7 +34,7 @@ ROWS = (
 )
 
 
-HERE_ALONE = ("_folder", "_trained", "_last")
+HERE_ALONE = ("_folder", "_trained", "_asked")
 """Attributes that neither pickle nor copy takes along."""
 
 
@@ -51,6 +51,12 @@ class _Moved:
     content: tuple[Any, ...] | None
     for_few: bool
     trained: TrainedModel
+
+
+class _Asked:
+    """The graph that was asked about last; an object of its own, since asking must not change the estimator."""
+
+    last: _Moved | None = None
 
 
 class NodeClassifier(NodeEstimator):
@@ -94,7 +100,7 @@ class NodeClassifier(NodeEstimator):
     _run: FinishedRun | None = None
     _folder: PrivateFolder | None = None
     _trained: TrainedModel | None = None
-    _last: "_Moved | None" = None
+    _asked: "_Asked | None" = None
 
     def fit(
         self,
@@ -308,16 +314,17 @@ class NodeClassifier(NodeEstimator):
         from ansgt.datasets.sources import as_graph, content_of
         from ansgt.planner import FEW
 
-        run, content, last = self._fitted(), content_of(data), self._last
+        run, content, asked = self._fitted(), content_of(data), self._asked or _Asked()
+        last = asked.last
         known = last is not None and content is not None and last.content == content
         graph = last.trained.graph if last is not None and known else as_graph(data, run.graph)[0]
         chosen = graph.find(nodes)
         few = nodes is not None and FEW * len(chosen) <= graph.num_nodes
         if last is None or not known or last.for_few > few:
-            self._last = None  # two large graphs need not be there at once
+            asked.last = None  # two large graphs need not be there at once
             trained = run.moved(graph, asked=len(chosen) if few else None)
             last = _Moved(content, few, trained)
-            self._last = last if content is not None else None
+            asked.last = last if content is not None else None
         return last.trained, chosen
 
     def faithfulness(self, nodes: Any = None, **options: int) -> "Faithfulness":
@@ -407,7 +414,7 @@ class NodeClassifier(NodeEstimator):
         run.folder.split(0).check_split(split)
         with turn():
             self._run, self._folder, self._trained, self._probabilities = run, folder, None, probabilities
-            self._last = None
+            self._asked = _Asked()
             self.config_, self.graph_, self.split_, self.history_ = run.config, run.graph, split, history
             self.classes_ = run.graph.classes
         return self
@@ -422,6 +429,7 @@ class NodeClassifier(NodeEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         files = state.pop("_files", None)
         self.__dict__.update(state)
+        self._asked = _Asked()
         if files is not None and self._run is not None:
             self._folder = PrivateFolder.unpacked(files)
             self._run = replace(self._run, folder=RunFolder(self._folder.path))

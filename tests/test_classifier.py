@@ -242,9 +242,9 @@ def test_few_nodes_of_a_large_graph_need_their_own_rows_alone(
 def test_a_graph_that_was_changed_in_place_is_noticed(data: Data, fitted: ansgt.NodeClassifier) -> None:
     changed = data.clone()
     before = fitted.predict_proba(changed, nodes=[3])
-    trained = fitted._last.trained
+    trained = fitted._asked.last.trained
     assert np.array_equal(fitted.predict_proba(changed, nodes=[3]), before)
-    assert fitted._last.trained is trained
+    assert fitted._asked.last.trained is trained
     changed.x.numpy()[3] = data.x[100].numpy()  # behind torch's back
     assert not np.array_equal(fitted.predict_proba(changed, nodes=[3]), before)
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(data, nodes=[3]), before)
