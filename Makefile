@@ -30,11 +30,11 @@ faults: $(STAMP)  # every file operation of three runs fails once, and is where 
 CASES ?= 10000
 SEED ?= 0
 fuzz: $(STAMP)
-	$(BIN)/python tests/trust/fuzz.py --cases $(CASES) --seed $(SEED)
+	$(BIN)/python tests/trust/fuzz.py --cases $(CASES) --seed $(SEED) --record
 
 MUTANTS ?= 100
 mutants: $(STAMP)  # small changes of the source, each of which the mirrored tests must notice (half an hour on two cores)
-	$(BIN)/python tests/trust/mutants.py --mutants $(MUTANTS) --seed $(SEED)
+	$(BIN)/python tests/trust/mutants.py --mutants $(MUTANTS) --seed $(SEED) --record
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

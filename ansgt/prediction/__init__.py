@@ -149,6 +149,8 @@ class TrainedModel(ABC):
         """The same for several nodes, given by their indices."""
         from ansgt.prediction.explanation import explain
 
+        if len(nodes) == 0:
+            raise InputError("There is nothing to explain: no node is given.")
         with turn():
             return explain(self, nodes, top)
 

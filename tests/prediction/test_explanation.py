@@ -96,6 +96,13 @@ def test_text_and_top() -> None:
 PARTS = [attention([0.4, 0.1, 0.2, 0.3], [1, 3], [True, True])]
 
 
+def test_no_node_and_no_number() -> None:
+    with pytest.raises(InputError, match="There is nothing to explain: no node is given"):
+        Attentive(PARTS).explain_nodes([])
+    with pytest.raises(InputError, match="Setting top must be a whole number, not 'all'"):
+        explained(PARTS, top="all")  # type: ignore[arg-type]
+
+
 def test_which_neighbours_were_trained_on() -> None:
     found = explained(PARTS, node=2, trained_on=[True, False, False, True])
     assert (found.trained, found.num_neighbours, found.num_trained) == (False, 2, 1)

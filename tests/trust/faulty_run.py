@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import store
 
 # imported here, so that children need not; nothing runs before they are forked
 import ansgt.models.baselines.gcn
@@ -134,6 +135,10 @@ def main(work: Path, case: str, how: str, sample: int) -> str:
         if in_child(lambda folder=folder: train(case, folder)) != 0 or content(folder) != expected:
             wrong.append(f"operation {at} of {number_of} is lost")
         wrong += [f"operation {at} left {path.name}" for path in folder.rglob(".*.tmp")]
+    if sample != 7:  # the few of `make test` are no figure
+        what = "fail" if how == "error" else "are where SIGKILL arrives"
+        lost = f"{len(wrong)} lost or otherwise" if wrong else "all resumed, bit for bit"
+        store(f"make faults ({case}, {how})", f"{len(tried)} of {number_of} file operations {what}", lost)
     if number_of < 30:
         wrong.append(f"a run has only {number_of} operations")
     if struck < (len(tried) if how == "kill" else 1):  # some errors are nobody's loss

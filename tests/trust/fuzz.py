@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 import torch
+from figures import store
 from fuzz_cases import CASES, LONGEST, Refused, Wrong, finished
 from fuzz_objects import OBJECTS
 
@@ -151,6 +152,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="one case, in this process")
     parser.add_argument("--kinds", nargs="*", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--record", action="store_true", help="stores the counts for docs/trust.md")
     asked = parser.parse_args()
     if asked.only is not None:
         with tempfile.TemporaryDirectory() as folder:
@@ -171,6 +173,12 @@ def main() -> int:
         print(f"{kind:<18}" + "".join(f"{counts[kind, answer]:>10}" for answer in (*GOOD, *BAD)))
     bad = sum(count for (_, answer), count in counts.items() if answer not in GOOD)
     print(f"{asked.cases} cases, seed {asked.seed}: {bad} bad, {time.perf_counter() - start:.0f} s")
+    if asked.record:
+        ends: Counter[str] = Counter()
+        for (_, answer), count in counts.items():
+            ends[answer] += count
+        tried = f"{asked.cases} inputs of {len(asked.kinds)} kinds: {ends['fine']} taken, {ends['refused']} refused"
+        store(f"make fuzz CASES={asked.cases} SEED={asked.seed}", tried, f"{bad} bad answers")
     return 1 if bad else 0
 
 

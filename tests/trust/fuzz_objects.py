@@ -5,7 +5,7 @@ import gzip
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,9 @@ from pyarrow import parquet
 import ansgt
 from ansgt.datasets import as_graph, load
 from ansgt.graph import Graph
+from ansgt.heuristics import HEURISTICS, StoredHeuristic
+from ansgt.sequences import SequenceSettings
+from ansgt.storage import DiskCache
 
 ODD: tuple[Any, ...] = (
     10**400, 2**63, "\udcff", "a\x00b", b"\xff", 1j, (1, 2), [1], {"a": 1}, pd.NA, pd.NaT, np.array(3), np.zeros(2),
@@ -195,17 +198,16 @@ def objects(rng: Rng, folder: Path) -> None:
 
 
 @cache
-def fitted() -> tuple[Any, Path, np.ndarray]:
-    """A classifier on names, the cache that its rows are stored in, and its probabilities."""
-    folder = Path(tempfile.mkdtemp(prefix="ansgt-fuzz-"))
-    edges, features = good_tables(np.random.default_rng(5))
-    clf = ansgt.NodeClassifier(epochs=1, device="cpu", cache_dir=str(folder), **TINY).fit((edges, features))
-    return clf, folder, clf.predict_proba()
+def fitted() -> tuple[Any, np.ndarray]:
+    """A classifier of nodes with names, and its probabilities."""
+    tables = good_tables(np.random.default_rng(5))
+    clf = ansgt.NodeClassifier(epochs=1, device="cpu", cache_dir=tempfile.gettempdir(), **TINY).fit(tables)
+    return clf, clf.predict_proba()
 
 
 def calls(rng: Rng, folder: Path) -> None:
     """A fitted classifier that is asked for anything."""
-    clf, _, expected = fitted()
+    clf, expected = fitted()
     nodes = pick(rng, (odd(rng), [odd(rng)], [0], np.ones(len(expected), bool), [True], np.eye(2), []))
     how = int(rng.integers(4))
     if how == 0:
@@ -223,22 +225,40 @@ def calls(rng: Rng, folder: Path) -> None:
             )
 
 
+def heuristics_of(graph: Graph, cache: DiskCache) -> Iterator[np.ndarray]:
+    """All rows of every heuristic, first as a table in the cache, then from stored shards."""
+    for name in HEURISTICS:
+        heuristic = HEURISTICS[name].from_settings(SequenceSettings(), graph.num_nodes, cache)
+        yield heuristic.fit(graph).rows(np.arange(graph.num_nodes)).toarray()
+        stored = StoredHeuristic(heuristic, cache).fit(graph)
+        list(stored.complete())
+        yield stored.rows(np.arange(graph.num_nodes)).toarray()
+
+
+@cache
+def prepared() -> tuple[Graph, Path, list[np.ndarray]]:
+    """A graph, a cache that holds its heuristics' rows, and the rows."""
+    graph, folder = (
+        as_graph(good_tables(np.random.default_rng(5)))[0],
+        Path(tempfile.mkdtemp(prefix="ansgt-fuzz-")),
+    )
+    return graph, folder, list(heuristics_of(graph, DiskCache(folder)))
+
+
 def stored_rows(rng: Rng, folder: Path) -> None:
     """A cache that somebody else has changed costs time and changes no result."""
-    clf, source, expected = fitted()
+    graph, source, expected = prepared()
     shutil.copytree(source, folder / "cache")
     files = sorted(path for path in (folder / "cache").rglob("*") if path.is_file())
     for path in (pick(rng, files) for _ in range(3)):
-        content = path.read_bytes() if path.is_file() else b""
-        if path.suffix == ".json" and content:
+        content = path.read_bytes()
+        if path.suffix == ".json" and rng.random() < 0.7:
             path.write_text(json.dumps(mutate_tree(rng, json.loads(content))))
-        elif path.is_file():
+        else:
             path.write_bytes(pick(rng, (mutate_bytes(rng, content), pick(rng, files).read_bytes(), b"")))
-    again = ansgt.NodeClassifier(epochs=1, device="cpu", cache_dir=str(folder / "cache"), **TINY).fit(
-        clf.graph_
-    )
-    if not files or not np.array_equal(again.predict_proba(), expected):
-        raise Wrong("the cache changes a result" if files else "nothing is stored")
+    found = heuristics_of(graph, DiskCache(folder / "cache"))
+    if not files or not all(map(np.array_equal, found, expected)):
+        raise Wrong("a changed cache gives other rows")
 
 
 OBJECTS = {

@@ -25,6 +25,7 @@ if __name__ == "__main__":  # before numpy is imported; not when pytest collects
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "TRITON_INTERPRET": "1"}
 
 import numpy as np
+from figures import store
 
 ROOT = Path(__file__).parents[2]
 STAGES = ("sampling", "heuristics", "coarsening", "training", "runs")
@@ -288,6 +289,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--files", nargs="*", help="paths under ansgt/; default: all")
     parser.add_argument("--list", action="store_true", help="names the mutants and runs nothing")
+    parser.add_argument("--record", action="store_true", help="stores the counts for docs/trust.md")
     asked = parser.parse_args()
     drawn = sample(asked.mutants, asked.seed, asked.files or sources())
     if asked.list:
@@ -316,6 +318,9 @@ def main() -> int:
         f"{len(drawn)} mutants, seed {asked.seed}: {killed} killed, {len(drawn) - killed} survived, "
         f"{time.perf_counter() - start:.0f} s"
     )
+    if asked.record:
+        found = f"{killed} noticed by the mirrored tests, {len(drawn) - killed} not"
+        store(f"make mutants MUTANTS={len(drawn)} SEED={asked.seed}", f"{len(drawn)} mutants", found)
     return 0 if killed >= ENOUGH * len(drawn) else 1
 
 
