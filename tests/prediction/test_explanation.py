@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy.sparse.csgraph import dijkstra
 
+from ansgt.errors import InputError
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.explanation import Explanation, Explanations, explain, hops_between
 from ansgt.prediction.focus import Attention

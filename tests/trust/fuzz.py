@@ -42,6 +42,8 @@ CASES.update(OBJECTS)
 GOOD = ("fine", "refused")
 BAD = ("traceback", "crash", "hang", "memory", "long", "wrong")
 MOST_MEMORY, MOST_SECONDS = 4 * 2**30, 60.0
+PATIENCE = 10
+"""A case hangs after `MOST_SECONDS` of its worker's CPU time, or after this many times as long: machines may be busy."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +124,16 @@ def run(seed: int, numbers: range, kinds: Sequence[str] = tuple(CASES)) -> Itera
         worker = context.Process(target=work, args=(seed, range(following, numbers.stop), kinds, sender))
         worker.start()
         sender.close()
-        answer = ""
+        answer, waited, spent = "", 0, 0.0
         while not answer:
             try:
                 if not receiver.poll(MOST_SECONDS):
+                    waited += 1
+                    if waited < PATIENCE and seconds_of(worker.pid) - spent < MOST_SECONDS:
+                        continue
                     answer = "hang"
                     break
-                message = receiver.recv()
+                message, waited, spent = receiver.recv(), 0, seconds_of(worker.pid)
             except EOFError:
                 answer = "crash"
                 break
@@ -144,6 +149,15 @@ def run(seed: int, numbers: range, kinds: Sequence[str] = tuple(CASES)) -> Itera
         if answer:
             yield Verdict(following, kind_of(following, kinds), answer, f"exit code {worker.exitcode}")
             following += 1
+
+
+def seconds_of(process: int | None) -> float:
+    """CPU time of a process; 0 where the system does not say."""
+    try:
+        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> int:

@@ -515,11 +515,7 @@ STARTS: dict[str, tuple[list[str], ...]] = {
         ["--models", "mlp", "--datasets", "newman", "--num-splits", "1", "--workers", "1", "-o", "epochs=1"],
     ),
     "reproduce": (["--list"], ["--list", "all"], ["--list", "--from", "run"]),
-    "bench": (
-        ["scale", "--no-peer", "--epochs", "1", "--sizes"],
-        ["coarsening", "--quick", "--root", "."],
-        [],
-    ),
+    "bench": (["scale", "--no-peer", "--epochs", "1", "--sizes"], ["coarsening", "--quick", "--root", "."]),
 }
 """Verb -> words that a good command may begin with; of the others it is a run."""
 
