@@ -73,7 +73,9 @@ def mapped(field: str, path: Path) -> Tensor:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # of numpy and the system
         raise InputError(f"Field '{field}' cannot be read from {path}: {reason(error)}.") from None
-    if not isinstance(array, np.memmap) or array.dtype.kind not in "biuf":
+    if not isinstance(array, np.memmap):
+        raise InputError(f"Field '{field}' cannot be read from {path}: it is an archive, not one array.")
+    if array.dtype.kind not in "biuf":
         raise InputError(f"Field '{field}' must hold numbers, not {str(array.dtype)[:60]} ({path}).")
     as_it_is = array.dtype.isnative and array.dtype.kind in "bif" and array.dtype.itemsize <= 8
     if not (as_it_is and array.flags.c_contiguous):

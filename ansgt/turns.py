@@ -23,6 +23,15 @@ _lost_threads = False
 """In a forked child: whether its parent had started numba's threads, which do not survive a fork."""
 
 
+def check_threads() -> None:
+    """Raises `InputError` in a forked child that cannot compute: there numba would end the process by a signal."""
+    if _lost_threads:
+        raise InputError(
+            "This process was forked from one in which ansgt had computed with threads, and those do not survive a fork: "
+            "here a classifier can predict its training graph alone; start processes by 'spawn' or 'forkserver'."
+        )
+
+
 @contextmanager
 def turn() -> Iterator[None]:
     """A block that no other thread of this process computes in; a thread may nest blocks.
@@ -31,11 +40,7 @@ def turn() -> Iterator[None]:
     the caller chose; all of it is given back. Raises `InputError` in a forked child that cannot compute.
     """
     global _had_turns
-    if _lost_threads:
-        raise InputError(
-            "This process was forked from one in which ansgt had computed with threads, and those do not survive a fork: "
-            "here a classifier can predict its training graph alone; start processes by 'spawn' or 'forkserver'."
-        )
+    check_threads()
     with _lock, _plain_torch():
         _had_turns = True
         yield

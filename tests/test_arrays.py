@@ -52,6 +52,10 @@ def test_a_mapped_array_is_read_where_it_lies(tmp_path: Path) -> None:
     np.save(tmp_path / "texts.npy", np.array(["a"]))
     with pytest.raises(InputError, match="must hold numbers"):
         mapped("x", tmp_path / "texts.npy")
+    np.savez(tmp_path / "archive.npz", x=array)
+    (tmp_path / "archive.npz").rename(tmp_path / "archive.npy")
+    with pytest.raises(InputError, match="is an archive, not one array"):
+        mapped("x", tmp_path / "archive.npy")
     with pytest.raises(InputError, match="cannot be read from"):
         mapped("x", tmp_path / "absent.npy")
 

@@ -22,6 +22,7 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph, structure
 from ansgt.storage import DiskCache
 from ansgt.table import Table
+from ansgt.turns import check_threads
 
 SERIAL_BELOW = 1_000_000
 """Steps of work (stored edges times visits) below which a second thread costs more than it brings."""
@@ -129,6 +130,7 @@ class Coarsener(ABC):
 
     def fit(self, graph: Any) -> CoarseGraph:
         """Coarsens a `Graph` (its labels are never looked at), a scipy adjacency or a networkx graph."""
+        check_threads()
         graph = structure(graph)
         target = self._target(graph)
         watch = Stopwatch()

@@ -16,6 +16,7 @@ from ansgt.heuristics.rows import normalized_rows
 from ansgt.settings import shown
 from ansgt.stages import stage
 from ansgt.storage import DiskCache
+from ansgt.turns import check_threads
 
 SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
@@ -103,6 +104,7 @@ class Heuristic(ABC):
 
     def attach(self, graph: Graph) -> Self:
         """Remembers the graph and computes nothing: each call of `rows` computes the rows it is asked for."""
+        check_threads()
         self._check()
         self._graph = graph
         self._is_prepared = False

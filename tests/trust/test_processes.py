@@ -60,6 +60,11 @@ FORK = """
             except ansgt.InputError as error:
                 assert "forked" in str(error) and "\\n" not in str(error)
                 print("said so")
+        for work in (lambda: ansgt.heuristics.PPR().fit(clf.graph_), lambda: ansgt.coarsening.resolve("vn").fit(clf.graph_)):
+            try:
+                work()
+            except ansgt.InputError as error:
+                assert "forked" in str(error)
         clfs.clear()
         del clf
         sys.exit(0)  # runs what a process runs at its end
