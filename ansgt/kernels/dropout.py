@@ -25,6 +25,8 @@ from ansgt.kernels.choose import Kernel, choose
 from ansgt.kernels.language import tl, triton
 
 _LEVELS = 1 << 16
+_TWISTER_PAYS = 1 << 13
+"""Numbers of a mask from which on it is drawn by `ansgt.kernels.twister`."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +131,33 @@ def _keep_scale(x: Tensor, rate: float, places: Places) -> Tensor:
     threshold = min(round(rate * _LEVELS), _LEVELS - 1)
     whole = x.shape if places.length is None else (places.length, *x.shape[1:])
     number = math.prod(whole)
-    draws = torch.empty(-(-number // 4), dtype=torch.int64).random_(-(2**63), None)
-    levels = draws.view(torch.int16)[:number].view(whole)  # -32768 .. 32767
+    least, scale = threshold - _LEVELS // 2, _LEVELS / (_LEVELS - threshold)
+    is_fast = number >= _TWISTER_PAYS and _twister_serves(x.dtype)
+    levels = _int64s(-(-number // 4), is_fast).view(torch.int16)[:number].view(whole)  # -32768 .. 32767
     if places.index is not None:
         levels = levels[places.index]
-    scale = torch.empty(x.shape, dtype=x.dtype)
-    torch.ge(levels, threshold - _LEVELS // 2, out=scale)  # `where` on a bool mask is 15 times slower
-    return scale.mul_(_LEVELS / (_LEVELS - threshold))
+    if is_fast:
+        from ansgt.kernels.twister import chosen
+
+        return chosen(levels.numpy(), least, scale, x.dtype)
+    kept = torch.empty(x.shape, dtype=x.dtype)
+    torch.ge(levels, least, out=kept)  # `where` on a bool mask is 15 times slower
+    return kept.mul_(scale)
+
+
+def _int64s(number: int, is_fast: bool) -> Tensor:
+    """Numbers of torch's generator, over all int64; the same either way."""
+    if is_fast:
+        from ansgt.kernels.twister import int64s
+
+        return torch.from_numpy(int64s(number))
+    return torch.empty(number, dtype=torch.int64).random_(-(2**63), None)
+
+
+def _twister_serves(dtype: torch.dtype) -> bool:
+    from ansgt.kernels.twister import follows_torch  # numba, which whoever predicts does not need
+
+    return dtype in (torch.float32, torch.bfloat16) and follows_torch()
 
 
 @triton.jit
