@@ -59,6 +59,11 @@ def works_in_half(device: torch.device | str) -> bool:
     return is_cuda(device)
 
 
+def multiplies_half_fast(device: torch.device | str) -> bool:
+    """Whether products in bfloat16 are several times as fast as in float32: on GPUs, and on CPUs with AVX512-BF16."""
+    return is_cuda(device) or bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
+
+
 def multiplies_sparse(device: torch.device | str) -> bool:
     """Whether features with few non-zeros are worth storing as CSR."""
     return torch.device(device).type == "cpu"

@@ -206,6 +206,8 @@ def _connected() -> Ranks:
     backend = "cpu:gloo,cuda:nccl" if takes_card(local_rank, local_size) else "gloo"
     try:
         store, rank, size = next(rendezvous("env://", timeout=PATIENCE))
+        # the store of torchrun outlives those whom it starts again
+        store = dist.PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"), store)  # type: ignore[attr-defined]
         dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=PATIENCE)
     except (RuntimeError, ValueError) as error:
         address = ":".join(os.environ[name] for name in VARIABLES[2:])

@@ -7,6 +7,7 @@ launches and in kernels that are too small. Peer: the authors' release as measur
 """
 
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +47,8 @@ Its epoch takes 3.75 s (Chameleon 3.87 s) and also scores the training part, whi
 with like, the training part's share of its evaluations, 60 % by the number of nodes, is taken off here, and 1,000 times
 that share off its run of 4,150 s. `study/results/peer` has what was measured.
 """
+PEER_CPU = {"cora": {"pass": 12.6}}
+"""CPU seconds of the same on one core (November 2026, the machine of `study/gpu.md`); ours are those of the process."""
 TFLOP_PER_S, TB_PER_S = 500.0, 4.8
 """Of an H200, dense bf16 and memory."""
 
@@ -60,10 +63,13 @@ class Case:
     compiled: bool = False
     repeats: int = 5
     """Passes; the median is reported."""
+    half: bool | None = None
+    """bfloat16 in training steps; None: as a run would."""
 
     def overrides(self) -> list[str]:
         """The settings that decide the speed."""
-        return [*PRESETS[self.preset], *COMMON, f"compiled={str(self.compiled).lower()}"]
+        half = [] if self.half is None else [f"amp={str(self.half).lower()}"]
+        return [*PRESETS[self.preset], *COMMON, f"compiled={str(self.compiled).lower()}", *half]
 
 
 def bench(
@@ -76,6 +82,12 @@ def bench(
     compiled: Annotated[
         bool | None, typer.Option("--compiled/--eager", help="Use torch.compile; by default on CUDA.")
     ] = None,
+    half: Annotated[
+        bool | None,
+        typer.Option(
+            "--half/--full", help="bfloat16 or float32; by default bfloat16 where the device is fast at it."
+        ),
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Passes measured; the median is reported.")] = 5,
     run_epochs: Annotated[
         int | None,
@@ -84,24 +96,38 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on stdout.")] = False,
 ) -> dict[str, Any]:
     """Seconds per training pass, per epoch with evaluation, per update, and of the preprocessing."""
-    from ansgt.device import resolve_device
+    from ansgt.device import multiplies_half_fast, resolve_device
     from ansgt.errors import unknown_name
 
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     device = resolve_device(device)
     on_cuda = device.startswith("cuda")
-    case = Case(preset, root, device, on_cuda if compiled is None else compiled, repeats)
+    half = multiplies_half_fast(device) if half is None else half
+    case = Case(preset, root, device, on_cuda if compiled is None else compiled, repeats, half)
     epochs = (1000 if on_cuda else 0) if run_epochs is None else run_epochs
     rows = [
         measure(name, case, epochs if number == 0 else 0) for number, name in enumerate(datasets.split(","))
     ]
     ratios = {name: ratio for row in rows for name, ratio in peer_ratios(row).items()}
-    return {"name": "epoch", "preset": preset, "compiled": case.compiled, "rows": rows, "ratios": ratios}
+    return {
+        "name": "epoch",
+        "preset": preset,
+        "compiled": case.compiled,
+        "half": half,
+        "rows": rows,
+        "ratios": ratios,
+    }
 
 
 def peer_ratios(row: dict[str, Any]) -> dict[str, float]:
-    """Seconds of the authors' release over ours, for what both were measured on."""
+    """Seconds of the authors' release over ours, for what both were measured on: on a CPU the CPU's seconds."""
+    if row.get("device") == "cpu":
+        return {
+            f"authors' release (one CPU core, its preset) / ours: {row['dataset']} {part}": seconds
+            / row[f"{part}_cpu_s"]
+            for part, seconds in PEER_CPU.get(row["dataset"], {}).items()
+        }
     return {
         f"authors' release (H200, its preset) / ours: {row['dataset']} {part}": seconds / row[f"{part}_s"]
         for part, seconds in PEER.get(row["dataset"], {}).items()
@@ -138,7 +164,14 @@ def measure(dataset: str, case: Case, run_epochs: int = 0) -> dict[str, Any]:
     outside = torch.cat([split.val, split.test])
     learner.trained.predict_proba(outside)
     period = learner.settings.update_period
-    passes = [timed(partial(learner.train_epoch, e * period), device)[0] for e in range(case.repeats)]
+
+    def cpu_seconds(epoch: int) -> float:
+        """Of a pass."""
+        began = time.process_time()
+        learner.train_epoch(epoch)
+        return time.process_time() - began
+
+    passes = [timed(partial(cpu_seconds, e * period), device) for e in range(case.repeats)]
     evaluations = [
         timed(lambda: learner.trained.predict_proba(outside), device)[0] for _ in range(case.repeats)
     ]
@@ -153,12 +186,13 @@ def measure(dataset: str, case: Case, run_epochs: int = 0) -> dict[str, Any]:
     sequences = learner.settings.batch_size * learner.settings.num_augmentations
     num_rows = learner.tables.x.shape[0]
     work = (learner.model, learner.tables.layout, sequences, num_rows)
-    one = statistics.median(passes)
+    one = statistics.median(wall for wall, _ in passes)
     floor = flops_per_step(*work).total / (TFLOP_PER_S * 1e12) + bytes_per_step(*work) / (TB_PER_S * 1e12)
     row = {
         "dataset": dataset,
         "device": torch.cuda.get_device_name() if on_cuda else "cpu",
         "pass_s": one,
+        "pass_cpu_s": statistics.median(cpu for _, cpu in passes),
         "epoch_s": one + statistics.median(evaluations),
         "update_s": statistics.median(updates),
         "preprocessing_s": preprocessing,

@@ -74,17 +74,20 @@ def complete(stored: list[StoredHeuristic], on_rows: OnRows = lambda stored: Non
 
 
 def _store_together(stored: list[StoredHeuristic], on_rows: OnRows) -> None:
-    """Every process takes the next shard that nobody has, those of the last heuristics, which take longest, first."""
+    """Every process takes the next shard that nobody has, the later heuristics first, which take longest.
+
+    Each begins with another heuristic: what comes before a heuristic's first row (an index of neighbours) is not shared.
+    """
     names = heuristic_names(stored)
-    shards = [(place, number) for place, one in enumerate(stored) for number in one.absent()][::-1]
-    shards = ranks().told(shards)
+    absent = ranks().told([one.absent() for one in stored] if ranks().leads else [])
     purpose = ranks().told(f"rows {time.time()}")
-    while (next_one := ranks().next_number(purpose)) < len(shards):
-        place, number = shards[next_one]
-        rows = 0
-        for done in stored[place].store(number):
-            rows += done
-            on_rows(Stored(f"{names[place]}, shard {number + 1}", rows, len(stored[place].nodes(number))))
+    places = [(len(stored) - 1 - ranks().rank - turn) % len(stored) for turn in range(len(stored))]
+    for place in places:
+        while (turn := ranks().next_number(f"{purpose} {place}")) < len(absent[place]):
+            number, rows = absent[place][turn], 0
+            for done in stored[place].store(number):
+                rows += done
+                on_rows(Stored(f"{names[place]}, shard {number + 1}", rows, len(stored[place].nodes(number))))
     ranks().wait()
 
 

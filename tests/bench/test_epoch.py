@@ -55,6 +55,10 @@ def test_ratios_are_of_what_the_peer_was_measured_on() -> None:
     assert ratios == {f"{name} pass": pytest.approx(60.0), f"{name} epoch": pytest.approx(78.9, abs=0.1)}
     assert f"{name} run" in peer_ratios(row | {"run_epochs": 1000})
     assert peer_ratios({"dataset": "newman", "pass_s": 1.0}) == {}
+    on_cpu = {"dataset": "cora", "device": "cpu", "pass_s": 9.0, "pass_cpu_s": 4.2}
+    assert peer_ratios(on_cpu) == {
+        "authors' release (one CPU core, its preset) / ours: cora pass": pytest.approx(3)
+    }
 
 
 @pytest.mark.parametrize("dataset", list(PEER))
