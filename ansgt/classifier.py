@@ -203,7 +203,7 @@ class NodeClassifier(NodeEstimator):
             held = self.val_fraction, self.seed
             given = given_split(data, graph, split, *held) if rows is None else rows.split(*held)
             given.check(graph)
-            config = self._config(graph.name)
+            config = self._config(graph)
         return Dataset("graph", GRAPH, graph, "given", {"given": [given]}), config
 
     def predict(self, data: Any = None, nodes: Any = None) -> np.ndarray:

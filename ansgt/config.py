@@ -15,6 +15,7 @@ This file knows no model: `runs/prepare.py` adds the defaults of the one that is
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -52,6 +53,8 @@ MOST_ALIASES, MOST_LEVELS = 200, 50
 
 Sections = dict[str, dict[str, Any]]
 """Section -> setting -> value."""
+OVER = re.compile(r"default over ([0-9]{1,12}) nodes")
+"""Heads of sections for graphs of a size."""
 Overrides = Mapping[str, Any] | Sequence[str]
 """Settings by `key` or `section.key`, or the same as texts `key=value`."""
 
@@ -190,16 +193,21 @@ def _shipped_folder() -> Path:
     return next((folder for folder in CONFIG_FOLDERS if folder.is_dir()), CONFIG_FOLDERS[0])
 
 
-def read_settings(path: Path | str, dataset: str, split: str = "", model_name: str = "") -> Sections:
+def read_settings(
+    path: Path | str, dataset: str, split: str = "", model_name: str = "", num_nodes: int = 0
+) -> Sections:
     """The sections of a settings file for one data set: `name@split` over `name` over `default`.
 
+    A data set without a section of its own gets `default over <N> nodes` on top of `default`, for every N below its size.
     Where the file holds several models, it is those under `model_name` that count.
 
     Two kinds of split are two tasks: class-balanced training nodes and a uniform sample want different settings.
     """
     content = read_yaml(Path(path))
     content = _mapping(path, content.get(model_name, content))
-    names = ("default", dataset, f"{dataset}@{split}")
+    sizes = sorted((int(found[1]), head) for head in content if (found := OVER.fullmatch(str(head))))
+    larger = [head for size, head in sizes if size < num_nodes and dataset not in content]
+    names = ("default", *larger, dataset, f"{dataset}@{split}")
     if not set(content) & {*SECTIONS, *names}:
         _check_heads(path, content)
     parts = [content] if set(content) & set(SECTIONS) else [content.get(name) for name in names]

@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from ansgt.config import RunConfig, setting_names
 from ansgt.device import resolve_device
 from ansgt.errors import InputError, unknown_name
+from ansgt.graph import Graph
 from ansgt.settings import brief, hints, shown
 
 Default = Literal["default"]
@@ -125,10 +126,11 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_label = False
         return tags
 
-    def _config(self, dataset: str) -> RunConfig:
+    def _config(self, graph: Graph) -> RunConfig:
         from ansgt.runs.prepare import Request, build_config  # knows every model
 
         device = resolve_device(self.device)
         chosen: dict[str, Any] = {"effort": self.effort, "time_limit": self.time_limit}
-        request = Request(dataset, self.model, "given", seed=self.seed, device=device, **chosen)
+        chosen |= {"seed": self.seed, "device": device, "num_nodes": graph.num_nodes}
+        request = Request(graph.name, self.model, "given", **chosen)
         return build_config(request, overrides=self.given_settings())

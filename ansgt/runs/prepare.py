@@ -26,7 +26,7 @@ from ansgt.device import resolve_device
 from ansgt.errors import InputError
 from ansgt.models import MODELS, model_name, resolve_model
 from ansgt.runs.presets import Presets
-from ansgt.settings import Count, ModelSettings, Positive, Seed, fitted, hints, values_of
+from ansgt.settings import Count, ModelSettings, Positive, Seed, Size, fitted, hints, values_of
 from ansgt.storage import DiskCache, default_cache_dir
 
 SETTINGS: dict[str, str] = {"ansgt": "ansgt.prediction.ansgt:AdaptiveSettings"}
@@ -45,6 +45,7 @@ class Request:
         seed: of the splits, the initialisation and every draw.
         device: cpu, cuda or cuda:<number>.
         effort, time_limit: as in `RunConfig`; with one of them, or where the model is "auto", experts are trained.
+        num_nodes: of the graph; a settings file may have sections for large ones.
     """
 
     dataset: str
@@ -55,6 +56,7 @@ class Request:
     device: str = "cpu"
     effort: Effort | None = None
     time_limit: Positive | None = None
+    num_nodes: Size = 0
 
     @property
     def trains_experts(self) -> bool:
@@ -89,7 +91,7 @@ def prepare_run(
     data, split, number = with_split(data, request.pop("split", None))
     request["num_splits"] = number if request.get("num_splits") is None else request["num_splits"]
     device = resolve_device(request.pop("device", "auto"))
-    asked = Request(data.name, model, split, device=device, **request)
+    asked = Request(data.name, model, split, device=device, num_nodes=data.graph.num_nodes, **request)
     return data, build_config(asked, config, overrides)
 
 
@@ -196,7 +198,7 @@ def _from_file(request: Request, config: Path | str | None) -> tuple[str, Sectio
     if config is None and name not in MODELS:
         return "", {}
     path = shipped_file(name) if config is None else Path(config)
-    return str(path), read_settings(path, request.dataset, request.split, name)
+    return str(path), read_settings(path, request.dataset, request.split, name, request.num_nodes)
 
 
 def section_kinds(model: str | type) -> dict[str, type]:
