@@ -281,3 +281,22 @@ def test_stored_configs_of_version_0_1_open(name: str) -> None:
     assert found.settings.get("kernel") == old["settings"].get("attention")
     assert found.optim == fitted(OptimSettings, old["optim"])
     assert RunConfig.from_dict(found.as_dict()) == found
+
+
+def test_larger_graphs_without_a_section_get_those_of_their_size(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "default: {train: {epochs: 9, patience: 5}}\n"
+        "default over 20000 nodes: {train: {epochs: 2}}\n"
+        "default over 1000 nodes: {train: {epochs: 3}, optim: {lr: 0.5}}\n"
+        "cora: {optim: {lr: 0.1}}\n"
+    )
+
+    def epochs(num_nodes: int, name: str = "mine") -> tuple[int, int, float | None]:
+        found = read_settings(path, name, num_nodes=num_nodes)
+        return found["train"]["epochs"], found["train"]["patience"], found.get("optim", {}).get("lr")
+
+    assert epochs(0) == epochs(1000) == (9, 5, None)
+    assert epochs(1001) == epochs(20_000) == (3, 5, 0.5)
+    assert epochs(20_001) == (2, 5, 0.5)
+    assert epochs(20_001, "cora") == (9, 5, 0.1)
