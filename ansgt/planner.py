@@ -38,7 +38,8 @@ Rows = Literal["held", "computed", "stored", "asked"]
 """computed: anew for every block of centres, where a row does not depend on its block; asked: of any heuristic."""
 
 SMALL_TABLE = 1 << 30
-"""Larger tables are streamed on a CPU even where they would fit, if they are made anew for every epoch anyway."""
+"""Larger tables of candidates are streamed on a CPU even where they would fit: they cost as much to read as to make. So are
+larger tables of sequences, if they are made anew for every epoch anyway."""
 PORTION = 16_384
 """Nodes that are drawn for at a time when many are predicted, unless that would take more than `LARGE_PORTION`."""
 LARGE_PORTION = 1 << 29
@@ -169,8 +170,10 @@ def _choices(sizes: "_Sizes", stored: bool) -> list[tuple[Rows, Way, Way, bool]]
         (kept, "streamed", "streamed", False),
         (least, "streamed", "streamed", False),
     ]
-    if not sizes.load.redrawn or not is_main_memory(sizes.device):
+    if not is_main_memory(sizes.device):
         return choices
+    if not sizes.load.redrawn:
+        return choices[1:] if sizes.mixture > SMALL_TABLE else choices
     large = max(sizes.mixture, sizes.sequences) > SMALL_TABLE
     shared: list[tuple[Rows, Way, Way, bool]] = [(kept, "held", "streamed", fits)]
     if not ranks().alone:  # a process draws its share of a stream, but all of what is held

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from ansgt.config import RunConfig, shipped_file
+from ansgt.config import OVER, RunConfig, shipped_file
 from ansgt.datasets.dataset import GENERATED
 from ansgt.datasets.published import DATASETS
 from ansgt.errors import InputError
@@ -98,12 +98,15 @@ def test_every_shipped_section_loads(model: str) -> None:
     path = shipped_file(model)
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     for section in [*content.get(model, content), "another data set"]:
-        dataset, _, split = section.partition("@")
+        over = OVER.fullmatch(section)
+        dataset, _, split = ("another data set" if over else section).partition("@")
+        size = int(over[1]) + 1 if over else 0
         assert dataset in {"default", "another data set", *DATASETS}
         assert split in {"", *GENERATED}
-        config = build_config(Request(dataset, model, split or "public"), path)
+        request = Request(dataset, model, split or "public", num_nodes=size)
+        config = build_config(request, path)
         assert config.train.epochs <= 2000
-        assert config == build_config(Request(dataset, model, split or "public"))
+        assert config == build_config(request)
 
 
 @pytest.mark.parametrize("model", MODELS)
