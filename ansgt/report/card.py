@@ -98,6 +98,9 @@ def _what_it_is(run: RunOnPage) -> str:
         if run.settings["model_name"] == "ansgt"
         else "A baseline"
     )
+    if "effort" in run.settings:
+        names = ", ".join(f"{one['name']} ({one['weight']:.2f})" for one in run.splits[0].result["models"])
+        kind = f"A mixture of experts, each with its weight, {names},"
     versions = run.info.get("versions", {})
     made = ", ".join(f"{name} {versions[name]}" for name in ("ansgt", "torch") if name in versions)
     return f"{kind} that classifies the nodes of a graph; {number:,} parameters, trained with {made}."

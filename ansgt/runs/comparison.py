@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ansgt.config import RunConfig
+from ansgt.config import AUTO, RunConfig
 from ansgt.datasets import Dataset, load
 from ansgt.datasets.folds import with_split
 from ansgt.datasets.load import Source
@@ -70,7 +70,8 @@ class Comparison:
         if self.num_splits is not None and self.num_splits < 1:
             raise InputError(f"num_splits must be positive, not {self.num_splits}.")
         for model in self.models:
-            resolve_model(model)
+            if model != AUTO:
+                resolve_model(model)
         names: dict[str, str] = {}
         for dataset in self.datasets:
             loaded = load(dataset, self.root, cache_dir=self.cache_dir)

@@ -244,7 +244,10 @@ def stored_experts(config: RunConfig, result: Mapping[str, Any]) -> list[RunConf
 def stored_shares(result: Mapping[str, Any]) -> list[float]:
     """The weights of a finished split's experts."""
     models = result.get("models")
-    if not isinstance(models, list) or not all(isinstance(one.get("weight"), float) for one in models):
+    if not isinstance(models, list) or not all(
+        isinstance(one, Mapping) and isinstance(one.get("weight"), float) and 0 <= one["weight"] <= 1
+        for one in models
+    ):
         raise InputError("The split's result.json does not say what its experts weigh (damaged).")
     return [one["weight"] for one in models]
 

@@ -14,7 +14,7 @@ from ansgt.datasets import load
 from ansgt.errors import InputError
 from ansgt.graph import Split
 from ansgt.prediction.progressive import expert_weights, likelihoods_of, most_experts
-from ansgt.runs.experts import Plan
+from ansgt.runs.experts import Plan, stored_experts
 from ansgt.runs.folder import RunFolder
 from ansgt.runs.prepare import prepare_run
 from ansgt.runs.reopen import FinishedRun, evaluate_run
@@ -188,6 +188,25 @@ def test_too_few_validation_nodes_give_a_plain_mean(tmp_path: Path) -> None:
     result = RunFolder(tmp_path / "r").split(0).result()
     assert [one["weight"] for one in result["models"]] == pytest.approx([0.2] * 5)
     assert result["aggregation"] == {"rule": "mean", "bound": None, "num_val": 5}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"experts": None},
+        {"experts": [{}] * 2},
+        {"models": [3, 4]},
+        {"models": [{"weight": "all"}] * 2},
+        {"models": [{"weight": float("nan")}] * 2},
+        {"models": []},
+    ],
+)
+def test_a_record_that_does_not_say_what_was_trained_is_a_sentence(
+    auto: RunFolder, damage: dict[str, Any]
+) -> None:
+    result = {**auto.split(0).result(), **damage}
+    with pytest.raises(InputError, match=r"damaged|does not fit this version"):
+        stored_experts(auto.config(), result)
 
 
 def test_links_are_decided_per_expert_and_kept(auto: RunFolder) -> None:

@@ -504,11 +504,20 @@ WORDS = (
 )  # fmt: skip
 
 
+EXPERTS: tuple[list[str], ...] = (
+    [], [], ["--effort", "quick"], ["--effort", "best"], ["--effort", "much"], ["--time-limit", "1"], ["--time-limit", "-1"],
+    ["--time-limit", "nan"], ["--time-limit", "1e-9"], ["--effort", "best", "-o", "num_models=2"], ["--effort", ""],
+)  # fmt: skip
+BUDGETS: tuple[list[str], ...] = (
+    ["--trials", "1"], ["--trials", "2", "--metric", "roc_auc"], ["--trials", "0"], ["--minutes", "nan"],
+    ["--minutes", "-1"], ["--minutes", "1e-9"], ["--trials", "1", "--metric", "x"], ["--trials", "1", "--workers", "-1"], [],
+)  # fmt: skip
 GRAPHS = (["g.npz"], ["newman"], ["tables"], ["tables/edges.csv"], ["synthetic-30"], [])
 STARTS: dict[str, tuple[list[str], ...]] = {
     "train": GRAPHS,
     "coarsen": GRAPHS,
     "prepare": GRAPHS,
+    "tune": GRAPHS,
     "datasets": (["--root", "."],),
     "settings": ([], ["ansgt"], ["gcn"]),
     "compare": (
@@ -541,6 +550,10 @@ def command_line(rng: Rng, folder: Path) -> None:
         arguments.append("3")
     if verb == "train":
         arguments += ["--model", pick(rng, ("mlp", "gcn")), "--device", "cpu", "-o", "epochs=1"]
+        arguments += pick(rng, EXPERTS)
+    if verb == "tune":
+        arguments += ["--model", pick(rng, ("mlp", "auto")), "--device", "cpu", "-o", "epochs=1", "--study"]
+        arguments += [pick(rng, ("new", "run", "g.npz", ".")), *pick(rng, BUDGETS)]
     for _ in range(int(rng.integers(0, 4))):
         arguments.insert(int(rng.integers(1, len(arguments) + 1)), pick(rng, WORDS))
     with contextlib.chdir(folder):
