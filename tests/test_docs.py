@@ -10,6 +10,7 @@ import os
 import re
 import runpy
 import shlex
+import tempfile
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -243,11 +244,17 @@ def test_the_tree_of_the_readme_is_complete() -> None:
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LAST_WORDS = {
+    "a_new_node": "of its 5 neighbours",
     "algorithm_1": "epoch 30",
     "coarsen": "90 super-nodes from 900 nodes",
     "compare_with_a_baseline": "newman-0.9  ansgt",
+    "cora_in_ten_lines": "test accuracy",
     "custom_heuristic": "common neighbours",
     "explain_a_node": "brought by",
+    "imbalanced_classes": "class_weight=balanced",
+    "serve_with_fastapi": "a new node",
+    "which_heuristic_wins": "homophily 0.9",
+    "your_csv": "of the 30 users",
     "your_own_graph": "of 34 members",
 }
 """Something that the last line of interest holds."""
@@ -261,9 +268,14 @@ def test_every_example_is_known() -> None:
 def test_example_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("networkx")
+    for needed in ("networkx", "pandas", "fastapi", "httpx"):
+        pytest.importorskip(needed)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ANSGT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        tempfile, "tempdir", str(tmp_path / "cache")
+    )  # what an example writes goes with the cache
+    (tmp_path / "cache").mkdir()
     monkeypatch.setenv("MPLBACKEND", "Agg")
     import matplotlib.pyplot as plt
 

@@ -3,9 +3,15 @@
 from sphinx_gallery.sorting import _SortKey
 
 EXAMPLES = (
+    "cora_in_ten_lines.py",
     "your_own_graph.py",
+    "your_csv.py",
+    "a_new_node.py",
+    "imbalanced_classes.py",
     "explain_a_node.py",
     "compare_with_a_baseline.py",
+    "which_heuristic_wins.py",
+    "serve_with_fastapi.py",
     "algorithm_1.py",
     "custom_heuristic.py",
     "coarsen.py",
