@@ -2,8 +2,8 @@
 Cora in ten lines
 =================
 
-2,708 papers, 5,278 citations, seven topics, of which 140 are known. The raw files are looked for in ``$ANSGT_DATA``, as by the
-command line; where they are absent the built-in Newman network stands in, so that this page can be made anywhere.
+2,708 papers, 5,278 citations, seven topics, of which those of 140 papers are known. The raw files are looked for in
+``$ANSGT_DATA``, as by the command line; where they are absent the built-in Newman network stands in.
 """
 
 import os

@@ -29,8 +29,8 @@ for homophily in HOMOPHILIES:
     print(f"homophily {homophily}: {shares}")
 
 # %%
-# ``clf.trained_.heuristic_probabilities()`` has them after training, ``clf.history_`` and the page of ``ansgt report`` on the
-# way there.
+# The page of ``ansgt report`` shows the way there. What wins here depends on features as well: with weaker ones neighbours
+# of the same class are worth more.
 
 fig, ax = plt.subplots(figsize=(6.4, 3.2))
 names = list(learned[HOMOPHILIES[0]])

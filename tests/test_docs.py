@@ -195,6 +195,20 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
     assert public - shown == set()
 
 
+def test_every_name_of_the_reference_is_there() -> None:
+    listed = re.findall(
+        r"^ {3}(ansgt\.\S+)$", (ROOT / "docs" / "reference.md").read_text(), flags=re.MULTILINE
+    )
+    absent = []
+    for name in listed:
+        module, _, attribute = name.rpartition(".")
+        try:
+            getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError):
+            absent.append(name)
+    assert absent == []
+
+
 def test_every_verb_is_in_the_pages() -> None:
     named = {verb for page in DOCS for verb, *_ in commands(page.read_text())}
     assert named == set(VERBS)

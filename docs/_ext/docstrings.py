@@ -50,7 +50,12 @@ def _after_napoleon(app: Sphinx, what: str, name: str, obj: Any, options: Any, l
 
 
 def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Methods and properties are shown without a docstring too; fields of a dataclass stand among its arguments."""
+    """Methods and properties are shown without a docstring too; fields of a dataclass stand among its arguments.
+
+    What scikit-learn adds to an estimator for its routing of metadata is left to its own pages, to whose terms it links.
+    """
+    if re.fullmatch(r"set_\w+_request", name):
+        return True
     is_shown = isinstance(obj, FunctionType | property | cached_property) and not name.startswith("_")
     return False if skip and is_shown else None
 
