@@ -92,12 +92,12 @@ def warm_up(name: str) -> None:
 
     from ansgt.bench.graphs import power_law_graph
     from ansgt.heuristics.hops import square
-    from ansgt.heuristics.push import push_rows
+    from ansgt.heuristics.push import ordered, push_rows
     from ansgt.heuristics.rows import dense_top_k
 
     graph = power_law_graph(300, 6.0, 8)
     if name == "ppr":
-        push_rows(graph, np.arange(300), 0.15, 1e-3, 4)
+        push_rows(ordered(graph), np.arange(300), 0.15, 1e-3, 4)
     elif name == "2-hop":
         square(graph.adj).top_rows(np.arange(300), 4)
     elif name == "knn":

@@ -22,6 +22,8 @@ SMALL = 6_000
 """Up to this many nodes complete rows of all nodes are computed at once, by `fit`, and kept."""
 ROWS_VERSION = 2
 """Rows that were stored before this number changed are computed again: raise it with what any heuristic computes."""
+CHECKED = 500
+"""Random nodes on which the error of approximate rows is measured."""
 MAX_CANDIDATES = 256
 """What a heuristic may propose to a node of a larger graph, unless the settings say otherwise."""
 
@@ -149,6 +151,11 @@ class Heuristic(ABC):
             source: where the rows are read, if not computed here.
         """
         return {}
+
+    def checked_nodes(self) -> np.ndarray:
+        """The nodes that `measured` looks at: the same for every heuristic."""
+        n = self.graph_.num_nodes
+        return np.sort(np.random.default_rng(0).choice(n, min(CHECKED, n), replace=False))
 
     def key(self) -> list[Any]:
         """What decides the rows, beside the graph: under this they are stored between runs."""

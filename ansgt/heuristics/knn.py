@@ -8,8 +8,15 @@ import scipy.sparse as sp
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.heuristics.base import SMALL, Heuristic, HeuristicLike, HeuristicSettings, candidate_limit
-from ansgt.heuristics.neighbors import CHECKED, Neighbors, Rows, cosine_rows, cosines_of, share_found, truth
+from ansgt.heuristics.base import (
+    CHECKED,
+    SMALL,
+    Heuristic,
+    HeuristicLike,
+    HeuristicSettings,
+    candidate_limit,
+)
+from ansgt.heuristics.neighbors import Neighbors, Rows, cosine_rows, cosines_of, share_found, truth
 from ansgt.heuristics.product import Product
 from ansgt.heuristics.rows import dense_top_k
 from ansgt.linalg import CSR, inverse_or_zero
@@ -92,7 +99,9 @@ class KNN(Heuristic):
             )
             return
         exact = self.index == "exact" or graph.num_nodes <= EXACT_LIMIT
-        self._neighbors = Neighbors(self._unit, self._num_kept, 1.0 if exact else self.wanted_recall)
+        self._neighbors = Neighbors(
+            self._unit, self._num_kept, self.checked_nodes(), 1.0 if exact else self.wanted_recall
+        )
         if not exact:
             self._say(self._neighbors.recall)
 
@@ -113,7 +122,7 @@ class KNN(Heuristic):
         if self._limit is None or graph.num_nodes <= SMALL:
             return {"recall": 1.0, "index": "exact"}
         unit = unit_rows(graph.features)
-        known = truth(unit, self._num_kept)
+        known = truth(unit, self._num_kept, self.checked_nodes())
         found = cosines_of(unit, known.nodes, (source or self).rows(known.nodes))
         recall = share_found(found, known)
         self._say(recall)

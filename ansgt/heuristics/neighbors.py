@@ -22,8 +22,6 @@ from ansgt.stages import stage
 
 Rows: TypeAlias = np.ndarray | sp.csr_array
 
-CHECKED = 500
-"""Nodes whose true neighbours are found by comparing them with all others."""
 MOST_PAIRS = 1.5e13
 """All pairs are compared up to this many products of two numbers: a few minutes of one core."""
 SKETCH = 256
@@ -62,19 +60,20 @@ class Neighbors:
     Args:
         unit: rows of length 1 (or 0), dense or CSR [n, p].
         k: how many.
+        checked: nodes whose true neighbours are found by comparing them with all others.
         wanted: recall to reach; 1 compares all pairs whatever that takes.
 
-    After construction `effort` is what was chosen and `recall` what it found of the neighbours of `CHECKED` nodes.
+    After construction `effort` is what was chosen and `recall` what it found of the neighbours of the checked nodes.
     """
 
-    def __init__(self, unit: Rows, k: int, wanted: float = 0.95) -> None:
+    def __init__(self, unit: Rows, k: int, checked: np.ndarray, wanted: float = 0.95) -> None:
         self.unit, self.k = unit, k
         self._points = _dense_points(unit)
         self._indexes: dict[str, Any] = {}
-        checked = truth(unit, k)
+        known = truth(unit, k, checked)
         for effort in _efforts(self._points.shape, sp.issparse(unit), wanted):
             self.effort = effort
-            self.recall = share_found(self.search(checked.nodes)[0], checked)
+            self.recall = share_found(self.search(checked)[0], known)
             if self.recall >= wanted:
                 break
         self._indexes = {self.effort.kind: self._indexes[self.effort.kind]}
@@ -98,10 +97,9 @@ class Neighbors:
         return values, columns
 
 
-def truth(unit: Rows, k: int, seed: int = 0) -> Truth:
-    """How near the k nearest neighbours of some random nodes are, by comparing these nodes with all."""
+def truth(unit: Rows, k: int, nodes: np.ndarray) -> Truth:
+    """How near the k nearest neighbours of some nodes are, by comparing these nodes with all."""
     n = unit.shape[0]
-    nodes = np.sort(np.random.default_rng(seed).choice(n, min(CHECKED, n), replace=False))
     nearest = []
     for part in np.array_split(nodes, max(1, len(nodes) * n >> 24)):
         cosines = cosine_rows(unit, part)

@@ -1,6 +1,6 @@
 """Personalised PageRank (section 5.1): exact on small graphs, forward push on large ones."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
-from ansgt.heuristics.base import SMALL, Heuristic, HeuristicSettings, candidate_limit
+from ansgt.heuristics.base import SMALL, Heuristic, HeuristicLike, HeuristicSettings, candidate_limit
 from ansgt.heuristics.push import ordered, push_rows
 from ansgt.linalg import inverse_rows, positive_csr, sym_norm
 from ansgt.storage import DiskCache
@@ -79,8 +79,21 @@ class PPR(Heuristic):
         graph = self.graph_
         if self._ordered is None:
             return _exact_rows(graph, nodes, self.restart_prob)
-        eps = default_eps(graph.num_nodes) if self.eps is None else self.eps
-        return push_rows(self._ordered, nodes, self.restart_prob, eps, self.max_candidates)[0]
+        return push_rows(self._ordered, nodes, self.restart_prob, self._eps, self.max_candidates)[0]
+
+    def measured(self, source: HeuristicLike | None = None) -> dict[str, Any]:
+        """The threshold of the push, and how far complete rows are from exact ones at most: the mean over 500 nodes of
+        2 (1-c) R. About half of it is real, and a fifth of that is left in rows of 256 candidates (docs, "Push PPR")."""
+        if self._is_exact:
+            return {}
+        nodes = self.checked_nodes()
+        residual = push_rows(ordered(self.graph_), nodes, self.restart_prob, self._eps, 1)[1]
+        at_most = 2 * (1 - self.restart_prob) * float(residual.mean())
+        return {"eps": self._eps, "l1_at_most": at_most, "nodes": len(nodes)}
+
+    @property
+    def _eps(self) -> float:
+        return default_eps(self.graph_.num_nodes) if self.eps is None else self.eps
 
 
 def default_eps(num_nodes: int) -> float:

@@ -9,7 +9,7 @@ from ansgt.graph import Graph
 from ansgt.heuristics import HEURISTICS, KNN, OneHop, TwoHop, resolve
 from ansgt.heuristics.hops import square
 from ansgt.linalg import gcn_norm
-from ansgt.testing import path_graph, random_graph, star_graph
+from ansgt.testing import path_graph, power_law_graph, random_graph, star_graph
 
 
 def test_one_hop_on_a_path() -> None:
@@ -90,3 +90,14 @@ def test_a_dense_graph_gives_the_same_by_a_dense_product(monkeypatch: pytest.Mon
     dense = TwoHop().fit(graph)
     assert dense._fills_up
     np.testing.assert_allclose(dense.rows(np.arange(40)).toarray(), sparse, atol=1e-7)
+
+
+def test_the_error_at_hubs_is_measured() -> None:
+    graph = power_law_graph(6500, num_features=1)
+    assert TwoHop(max_candidates=400).fit(random_graph()).measured() == {}
+    heuristic = TwoHop(max_candidates=8)
+    heuristic.attach(graph)
+    assert heuristic.measured() == {}, "no node has more than 512 neighbours"
+    hub = star_graph(7000)
+    facts = TwoHop(max_candidates=8).fit(hub).measured()
+    assert facts == {"recall": pytest.approx(1.0, abs=0.01), "l1": pytest.approx(0, abs=0.01), "nodes": 500}

@@ -16,6 +16,7 @@ from ansgt.heuristics.store import StoredHeuristic
 from ansgt.storage import DiskCache
 
 EDGE = np.array([[0], [1]])
+CHECKED = np.arange(0, 6500, 13)
 
 
 def clustered(n: int = 7000, width: int = 16, noise: float = 0.3) -> np.ndarray:
@@ -32,9 +33,9 @@ def nearest_by_hand(unit: np.ndarray, nodes: np.ndarray, k: int) -> np.ndarray:
 
 
 def test_clusters_take_few_probes_and_noise_takes_a_scan() -> None:
-    assert Neighbors(unit_rows(clustered()), 10).effort.kind.startswith("IVF")
+    assert Neighbors(unit_rows(clustered()), 10, CHECKED).effort.kind.startswith("IVF")
     noise = unit_rows(np.random.default_rng(0).normal(size=(7000, 64)).astype(np.float32))
-    found = Neighbors(noise, 10)
+    found = Neighbors(noise, 10, CHECKED)
     assert found.effort.kind == "PQ32x4fs"
     assert found.recall >= 0.95
     nodes = np.arange(300)
@@ -47,7 +48,7 @@ def test_clusters_take_few_probes_and_noise_takes_a_scan() -> None:
 
 def test_all_pairs_are_exact_and_values_are_cosines() -> None:
     unit = unit_rows(clustered(6500, width=7))  # an odd width
-    values, columns = Neighbors(unit, 5, wanted=1.0).search(np.array([3, 17, 6000]))
+    values, columns = Neighbors(unit, 5, CHECKED, wanted=1.0).search(np.array([3, 17, 6000]))
     np.testing.assert_array_equal(columns, nearest_by_hand(unit, np.array([3, 17, 6000]), 5))
     np.testing.assert_allclose(values[1], unit[columns[1]] @ unit[17], atol=1e-6)
 
@@ -55,7 +56,7 @@ def test_all_pairs_are_exact_and_values_are_cosines() -> None:
 def test_sparse_rows_are_searched_by_a_sketch_and_ranked_exactly() -> None:
     x = np.maximum(clustered(6500, width=400, noise=0.8), 0.8) - 0.8
     unit = unit_rows(sp.csr_array(x))
-    found = Neighbors(unit, 5)
+    found = Neighbors(unit, 5, CHECKED)
     assert found.recall >= 0.95
     values, columns = found.search(np.array([11]))
     np.testing.assert_allclose(values[0], (unit[columns[0]] @ unit[[11]].T.toarray()).ravel(), atol=1e-6)
@@ -63,7 +64,7 @@ def test_sparse_rows_are_searched_by_a_sketch_and_ranked_exactly() -> None:
 
 def test_ties_and_zeros_count_as_found() -> None:
     unit = unit_rows(np.array([[1.0, 0], [1, 0], [1, 0], [0, 1], [0, 0]], dtype=np.float32))
-    known = truth(unit, 2)
+    known = truth(unit, 2, np.arange(5))
     assert known.available.tolist() == [2, 2, 2, 0, 0]
     assert share_found(np.array([[1, 1], [1, 1], [1, 0], [0, 0], [0, 0]], dtype=np.float32), known) == 5 / 6
 
@@ -71,7 +72,7 @@ def test_ties_and_zeros_count_as_found() -> None:
 def test_self_is_never_found_among_duplicates() -> None:
     unit = unit_rows(np.repeat(clustered(70), 100, axis=0))
     for wanted in (0.95, 1.0):
-        columns = Neighbors(unit, 16, wanted).search(np.arange(200))[1]
+        columns = Neighbors(unit, 16, CHECKED, wanted).search(np.arange(200))[1]
         assert not (columns == np.arange(200)[:, None]).any()
 
 

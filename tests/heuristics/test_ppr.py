@@ -5,6 +5,7 @@ from cases import dense_ppr, normalized
 from ansgt.errors import InputError
 from ansgt.heuristics import PPR
 from ansgt.heuristics.ppr import _exact_rows, default_eps
+from ansgt.heuristics.push import ordered, push_rows
 from ansgt.testing import path_graph, random_graph, star_graph
 
 
@@ -71,3 +72,18 @@ def test_settings() -> None:
         PPR(method="inverse").fit(path_graph())
     with pytest.raises(InputError, match="eps must be positive"):
         PPR(eps=-1).fit(path_graph())
+
+
+def test_the_stated_error_bounds_the_real_one() -> None:
+    graph = random_graph(num_nodes=300)
+    assert PPR().fit(graph).measured() == {}
+    push = PPR(method="push", eps=1e-3).fit(graph)
+    facts = push.measured()
+    adj = graph.adj.toarray().astype(float)
+    walk = adj / np.maximum(adj.sum(axis=0), 1)
+    exact = 0.15 * np.linalg.inv(np.eye(300) - 0.85 * walk).T
+    np.fill_diagonal(exact, 0)
+    found = push_rows(ordered(graph), np.arange(300), 0.15, 1e-3)[0].toarray()
+    error = np.abs(found - exact).sum(axis=1).mean()
+    assert 0.05 * facts["l1_at_most"] < error <= facts["l1_at_most"]
+    assert facts | {"l1_at_most": 0} == {"eps": 1e-3, "l1_at_most": 0, "nodes": 300}
