@@ -128,3 +128,21 @@ def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], words: 
     result = invoke("--run-dir", str(tmp_path), "--device", "cpu", "-o", "epochs=1", *arguments)
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_another_metric_is_read_from_the_same_records(tmp_path: Path) -> None:
+    args = ["--models", "mlp,gcn", "--datasets", "newman", "--run-dir", str(tmp_path), *QUICK]
+    by_accuracy, by_loss = call(*args), call(*args, "--metric", "log_loss")
+    for one, other in zip(by_accuracy["cells"], by_loss["cells"], strict=True):
+        assert one["per_split"] == one["scores"]["accuracy"]
+        assert other["per_split"] == one["scores"]["log_loss"]
+        assert other["val_mean"] == one["val_scores"]["log_loss"]
+    means = {cell["model"]: cell["mean"] for cell in by_loss["cells"]}
+    assert by_loss["reference"] == min(means, key=means.__getitem__)  # the less, the better
+    text = (tmp_path / "compare.md").read_text()
+    assert "Test log loss, mean ± std over the splits; less is better" in text
+    assert "| a constant guess |" in text
+    shown = CliRunner().invoke(build_app(["compare"]), ["compare", *args, "--metric", "macro_f1"])
+    assert "test macro-F1 %" in shown.stdout
+    assert "accuracy of a constant guess, in percent" in shown.stdout
+    assert invoke(*args, "--metric", "f2").exit_code == 2
