@@ -286,6 +286,8 @@ def _known(value: float | None) -> bool:
 
 
 def _render_sweep(result: dict[str, Any]) -> None:
+    from ansgt.metrics import METRICS
+
     names, seeds = result["swept"], result["seeds"]
     single = [] if len(seeds) == 1 else [f"seed {seed}" for seed in seeds]
     over = f"{len(seeds)} seeds" if single else f"seed {seeds[0]}"
@@ -303,7 +305,13 @@ def _render_sweep(result: dict[str, Any]) -> None:
         say(f"{Path(run['run_dir'] or '').name} failed: {run['error']}")
     if names and result["best"]:
         chosen = ", ".join(f"{name}={value}" for name, value in result["best"]["settings"].items())
-        say(f"best on validation: {chosen}", style="bold")
+        metric = METRICS[result["metric"]]
+        score = (
+            ""
+            if metric.name == "accuracy"
+            else f" ({metric.words} {metric.shown(result['best']['val_score']['mean'])})"
+        )
+        say(f"best on validation: {chosen}{score}", style="bold")
     say(f"{result['seconds']:.1f} s, records in {result['run_dir']}")
 
 

@@ -18,6 +18,7 @@ from ansgt.config import RunConfig, parse_override
 from ansgt.datasets import Dataset
 from ansgt.datasets.load import Source
 from ansgt.errors import InputError
+from ansgt.metrics import Metric, metric
 from ansgt.runs.comparison import train_run
 from ansgt.runs.executors import Workers, run_all, why_lost
 from ansgt.runs.folder import RunFolder
@@ -101,6 +102,12 @@ class Sweep:
         settings = [dict(zip(self.grid, combination, strict=True)) for combination in values]
         return [Point(one, seed) for one in settings for seed in self.seeds]
 
+    @property
+    def selected(self) -> Metric:
+        """By which validation score combinations are compared: the one that picks epochs, where all runs share it."""
+        given = [value for name, value in self.overrides.items() if name in ("select", "train.select")]
+        return metric(given[0] if given else "accuracy", self.dataset)
+
     def folder(self, point: Point) -> RunFolder:
         return RunFolder(self.run_dir / point.name)
 
@@ -172,10 +179,12 @@ class Sweep:
         return result
 
     def _summary(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-        settings = [_over_seeds(group) for group in _grouped(outcomes, len(self.seeds))]
-        finished = [one for one in settings if one["val_accuracy"]["mean"] is not None]
-        best = max(finished, key=lambda one: one["val_accuracy"]["mean"], default=None)
+        selected = self.selected
+        settings = [_over_seeds(group, selected.name) for group in _grouped(outcomes, len(self.seeds))]
+        finished = [one for one in settings if one["val_score"]["mean"] is not None]
+        best = max(finished, key=lambda one: selected.sign * one["val_score"]["mean"], default=None)
         return {
+            "metric": selected.name,
             "dataset": self.dataset,
             "model": self.model,
             "swept": list(self.grid),
@@ -220,16 +229,18 @@ def _grouped(outcomes: Sequence[Outcome], size: int) -> Iterator[Sequence[Outcom
         yield outcomes[start : start + size]
 
 
-def _over_seeds(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _over_seeds(outcomes: Sequence[Outcome], metric: str) -> dict[str, Any]:
     """One combination of settings: means over its seeds and splits; of all its runs, or of none."""
     cells = [outcome.cell for outcome in outcomes]
     failed = [cell.error for cell in cells if cell.error is not None]
     test = [] if failed else [value for cell in cells for value in cell.per_split]
     val = [] if failed else [cell.val_mean for cell in cells]
+    scored = [] if failed else [cell.val_scores.get(metric) for cell in cells]
     return {
         "settings": outcomes[0].point.settings,
         "test_accuracy": _mean_and_std(test),
         "val_accuracy": _mean_and_std(val),
+        "val_score": _mean_and_std(val if metric == "accuracy" else scored),
         "error": failed[0] if failed else None,
     }
 

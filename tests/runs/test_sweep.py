@@ -87,3 +87,13 @@ def test_names_of_run_directories() -> None:
     assert "/" not in odd
     assert odd != Point({"heuristics": ["a:b", "c"]}, 0).name
     assert len(Sweep("newman", "mlp", {"lr": [1, 2]}, [0, 1, 2], Path("x")).points) == 6
+
+
+def test_the_best_is_the_best_by_the_metric_that_picks_epochs(tmp_path: Path) -> None:
+    done = invoke("-o", "lr=1e-3,0.1", "-o", "select=log_loss", "--run-dir", str(tmp_path / "sweep"))
+    assert done.exit_code == 0, done.stderr
+    result = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+    losses = [run["val_scores"]["log_loss"] for run in result["runs"]]
+    assert result["metric"] == "log_loss"
+    assert result["best"]["settings"] == result["runs"][losses.index(min(losses))]["settings"]
+    assert f"(log loss {min(losses):.4f})" in done.stdout
