@@ -44,7 +44,6 @@ from ansgt.datasets.custom import write_graph
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.names import Labelling
-from ansgt.ranks import ranks
 from ansgt.settings import shown
 from ansgt.storage import (
     SEAL,
@@ -232,6 +231,8 @@ class SplitFolder:
 
     def checkpoint(self) -> dict[str, Any]:
         """The latest state; several processes read that of rank 0."""
+        from ansgt.ranks import ranks  # nobody who predicts reads a checkpoint
+
         with ranks().told_file(self._checkpoint) as path:
             stored: dict[str, Any] = load_state(path)
         return stored
