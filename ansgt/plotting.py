@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,11 +97,23 @@ def direct_labels(axes: Any, x: float, ends: Mapping[str, tuple[float, str]], si
     low, high = axes.get_ylim()
     points = 72 * axes.figure.get_figheight() * 0.72
     gap = (high - low) * 1.25 * size / points
+    order = sorted(reversed(list(ends)), key=lambda name: ends[name][0])  # of equal ones the first is on top
+    for name, y in zip(order, apart([ends[name][0] for name in order], gap, high - gap / 2), strict=True):
+        style = {"color": ends[name][1], "fontsize": size, "va": "center", "annotation_clip": False}
+        axes.annotate(name, (x, y), (3, 0), textcoords="offset points", **style)
+
+
+def apart(places: Sequence[float], gap: float, highest: float) -> list[float]:
+    """Rising places moved up until they are a gap apart, and down again where they pass the highest.
+
+    >>> apart([0.0, 9.9, 10.0], gap=1.0, highest=10.0)
+    [0.0, 9.0, 10.0]
+    >>> apart([5.0, 5.0], gap=1.0, highest=10.0)
+    [5.0, 6.0]
+    """
     placed: list[float] = []
-    for name, (y, color) in sorted(ends.items(), key=lambda item: item[1][0]):
+    for y in places:
         placed.append(max(y, placed[-1] + gap) if placed else y)
-        ends = {**ends, name: (placed[-1], color)}
-    over = max(0.0, max(placed, default=low) - high + gap / 2)
-    for name, (y, color) in ends.items():
-        style = {"color": color, "fontsize": size, "va": "center", "annotation_clip": False}
-        axes.annotate(name, (x, y - over), (3, 0), textcoords="offset points", **style)
+    for at in reversed(range(len(placed))):
+        placed[at] = min(placed[at], placed[at + 1] - gap if at + 1 < len(placed) else highest)
+    return placed
