@@ -97,7 +97,8 @@ def direct_labels(axes: Any, x: float, ends: Mapping[str, tuple[float, str]], si
     low, high = axes.get_ylim()
     points = 72 * axes.figure.get_figheight() * 0.72
     gap = (high - low) * 1.25 * size / points
-    order = sorted(reversed(list(ends)), key=lambda name: ends[name][0])  # of equal ones the first is on top
+    order = list(ends)[::-1]  # of equal ones the first is on top
+    order.sort(key=lambda name: ends[name][0])
     for name, y in zip(order, apart([ends[name][0] for name in order], gap, high - gap / 2), strict=True):
         style = {"color": ends[name][1], "fontsize": size, "va": "center", "annotation_clip": False}
         axes.annotate(name, (x, y), (3, 0), textcoords="offset points", **style)
