@@ -23,26 +23,40 @@ LINEAR = 1.2
 """Growth with an exponent up to here counts as linear."""
 
 
-def _epochs(evidence: Evidence) -> dict[str, dict[str, float]]:
-    """Model -> data set -> seconds per epoch."""
-    found: dict[str, dict[str, float]] = {}
-    for task in TableEpochTime().tasks(evidence.setup):
-        number = measured(evidence.records, task, "epoch_s")
-        found.setdefault(task.model, {})[task.dataset] = evidence.known(
-            f"epoch of {task.model} on {task.dataset} (s)", number
-        )
+def _epochs(evidence: Evidence, *models: str) -> dict[str, dict[str, float]]:
+    """Model -> data set -> seconds per epoch, for the data sets that have records of all these models."""
+    found: dict[str, dict[str, float]] = {model: {} for model in models}
+    missing = ""
+    for name in SIX:
+        tasks = [
+            task
+            for task in TableEpochTime().tasks(evidence.setup)
+            if task.dataset == name and task.model in models
+        ]
+        numbers = {task.model: measured(evidence.records, task, "epoch_s") for task in tasks}
+        lost = [number.record for number in numbers.values() if number.value is None]
+        if lost:
+            missing = lost[0]
+            continue
+        for model, number in numbers.items():
+            found[model][name] = evidence.known(f"epoch of {model} on {name} (s)", number)
+    if not found[models[0]]:
+        raise MissingRecord(missing)
     return found
 
 
 def coarsening_is_cheap(evidence: Evidence) -> Finding:
     """Holds where the slowest coarsening takes under one per cent of a training of 1,000 epochs."""
-    epochs = _epochs(evidence)["ansgt"]
+    epochs = _epochs(evidence, "ansgt")["ansgt"]
     shares = {}
-    for task in TableCoarseningTime().tasks(evidence.setup):
+    timed = [task for task in TableCoarseningTime().tasks(evidence.setup) if task.dataset in epochs]
+    for task in timed:
         for rate in task.rates:
             name = f"{task.dataset} {task.method} {rate:g} (s)"
             seconds = evidence.known(name, measured(evidence.records, task, f"{rate}"))
             shares[name] = seconds / (EPOCHS * epochs[task.dataset])
+    if not shares:
+        raise MissingRecord("of an epoch on Cora and Actor")
     worst = max(shares, key=lambda name: shares[name])
     return Finding(
         "holds" if shares[worst] < TRIVIAL else "does not hold",
@@ -52,9 +66,9 @@ def coarsening_is_cheap(evidence: Evidence) -> Finding:
 
 
 def updates_are_trivial(evidence: Evidence) -> Finding:
-    """Holds where an epoch's share of an update is under one per cent of the epoch on all six data sets."""
-    epochs, shares = _epochs(evidence)["ansgt"], {}
-    for task in TableSamplingTime().tasks(evidence.setup):
+    """Holds where an epoch's share of an update is under one per cent of the epoch on the data sets that were timed."""
+    epochs, shares = _epochs(evidence, "ansgt")["ansgt"], {}
+    for task in [task for task in TableSamplingTime().tasks(evidence.setup) if task.dataset in epochs]:
         number = measured(evidence.records, task, "per_epoch_s")
         seconds = evidence.known(f"updates per epoch on {task.dataset} (s)", number)
         shares[task.dataset] = seconds / epochs[task.dataset]
@@ -66,19 +80,19 @@ def updates_are_trivial(evidence: Evidence) -> Finding:
 
 
 def costs_like_gophormer(evidence: Evidence) -> Finding:
-    """Holds where the two are within a quarter of each other on all six data sets."""
-    found = _epochs(evidence)
+    """Holds where the two are within a quarter of each other on the data sets that were timed."""
+    found = _epochs(evidence, "ansgt", "gophormer")
     ratios = _ratios(found["ansgt"], found["gophormer"])
     near = all(1 / COMPARABLE <= ratio <= COMPARABLE for ratio in ratios.values())
     return Finding("holds" if near else "does not hold", f"ANS-GT over Gophormer: {_words(ratios)}.")
 
 
 def costs_less_than_graphormer(evidence: Evidence) -> Finding:
-    """Holds where Graphormer takes at least one and a half times as long on all six, does not where on none or few."""
-    found = _epochs(evidence)
+    """Holds where Graphormer takes at least one and a half times as long on every data set that was timed."""
+    found = _epochs(evidence, "ansgt", "graphormer")
     ratios = _ratios(found["graphormer"], found["ansgt"])
     much = [name for name, ratio in ratios.items() if ratio >= MUCH]
-    verdict: Verdict = "holds" if len(much) == len(SIX) else "does not hold"
+    verdict: Verdict = "holds" if len(much) == len(ratios) else "does not hold"
     return Finding(
         verdict,
         f"Graphormer over ANS-GT: {_words(ratios)}. Graphormer, which takes one step per epoch over all pairs, costs much "

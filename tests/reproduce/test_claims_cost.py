@@ -53,6 +53,15 @@ def test_a_slow_update_refutes_it(printed: Evidence) -> None:
     assert "actor 24.51 %" in finding.words
 
 
+def test_data_sets_without_times_are_left_out(printed: Evidence) -> None:
+    for task in TableEpochTime().tasks(Setup()):
+        if task.dataset != "cora" and task.model == "graphormer":
+            (printed.records.folder / f"{task.path}.json").unlink()
+    evidence = Evidence(Records(printed.records.folder), Setup())
+    assert "Graphormer over ANS-GT: cora 2.23." in costs_less_than_graphormer(evidence).words
+    assert "squirrel 1.00" in costs_like_gophormer(evidence).words
+
+
 @pytest.mark.parametrize(("exponent", "verdict"), [(1.1, "holds"), (1.9, "does not hold")])
 def test_growth(tmp_path: Path, exponent: float, verdict: str) -> None:
     values = {"coarsening": 1.0, "training pass": exponent, "update": 0.9}
