@@ -2,7 +2,7 @@
 Cora in ten lines
 =================
 
-2,708 papers, 5,278 citations, seven topics, of which those of 140 papers are known. The raw files are looked for in
+2,708 papers, 5,278 citations, seven topics; three papers of five are trained on. The raw files are looked for in
 ``$ANSGT_DATA``, as by the command line; where they are absent the built-in Newman network stands in.
 """
 

@@ -82,23 +82,20 @@ class Lines(Watch):
 
     def __init__(self, label: str, num_nodes: int, console: Console) -> None:
         super().__init__(label, num_nodes, console)
-        self.split, self.before, self.began = -1, 0, time.perf_counter()
-        self.told = self.began
+        self.split, self.before = -1, 0
+        self.began = self.last = self.told = time.perf_counter()
 
     def on_epoch(self, progress: Seen) -> None:
         now = time.perf_counter()
-        if progress.split != self.split:
-            self.split, self.before, self.began = progress.split, progress.epoch, now
+        if progress.split != self.split:  # it began when the epoch before ended
+            self.split, self.before, self.began = progress.split, progress.epoch, self.last
+        self.last = now
         if now - self.told >= EVERY:
             self.told = now
-            left = (progress.epochs - progress.epoch - 1) * self._speed(progress, now)
-            self.say(
-                f"{named(self.label, progress)}: {counted(progress)}, {left:.0f} s left, {in_words(progress)}"
-            )
-
-    def _speed(self, progress: Seen, now: float) -> float:
-        """Seconds per epoch."""
-        return (now - self.began) / max(progress.epoch - self.before, 1)
+            speed = (now - self.began) / (progress.epoch + 1 - self.before)
+            left = speed * (progress.epochs - progress.epoch - 1)
+            what = f"{named(self.label, progress)}: {counted(progress)}"
+            self.say(f"{what}, {left:.0f} s left, {in_words(progress)}")
 
 
 class NotebookLine(Watch):
