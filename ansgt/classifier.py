@@ -238,11 +238,14 @@ class NodeClassifier(NodeEstimator):
 
             if isinstance(data, LabelledNodes):
                 data, nodes = None, data
+        if data is None and not return_std:
+            stored = self._probabilities  # without a turn, which a forked child may not have; another thread may fit anew
+            found: np.ndarray = stored[self.graph_.find(nodes).numpy()]
+            return found
         if data is None:
             with turn():
                 chosen = self.graph_.find(nodes)
-                probabilities: np.ndarray = self._probabilities[chosen.numpy()]
-                return (probabilities, self.trained_.spread(chosen).numpy()) if return_std else probabilities
+                return self._probabilities[chosen.numpy()], self.trained_.spread(chosen).numpy()
         with turn():
             trained, chosen = self._moved(data, nodes)
             probabilities = self._fitted().predict_proba(trained, chosen).numpy()
