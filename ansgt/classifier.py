@@ -239,7 +239,8 @@ class NodeClassifier(NodeEstimator):
             if isinstance(data, LabelledNodes):
                 data, nodes = None, data
         if data is None and not return_std:
-            stored = self._probabilities  # without a turn, which a forked child may not have; another thread may fit anew
+            # without a turn, which a forked child may not have; another thread may fit anew
+            stored = self._probabilities
             found: np.ndarray = stored[self.graph_.find(nodes).numpy()]
             return found
         if data is None:
