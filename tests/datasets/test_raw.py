@@ -1,11 +1,16 @@
 """Raw files are checked before anything reads them, and copied, never written to; those that a user accepts as they are."""
 
 import gzip
+import os
+import pickle
 import shutil
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from ansgt.datasets import load
 from ansgt.datasets.raw import check_raw, find_raw, is_present, pinned_checksums
@@ -166,3 +171,28 @@ def test_every_pickle_that_is_read_is_pinned() -> None:
     for name in ("Cora", "CiteSeer", "PubMed"):
         for part in ("x", "tx", "allx", "y", "ty", "ally", "graph"):
             assert f"{name}/raw/ind.{name.lower()}.{part}" in pinned
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("pwned",)
+
+
+def test_a_changed_pickle_that_is_accepted_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "cora" / "raw"
+    folder.mkdir(parents=True)
+    matrix = sp.csr_matrix(np.eye(3, dtype=np.float32))
+    for part in ("x", "tx", "allx", "y", "ty", "ally", "graph"):
+        held = matrix if "x" in part else np.eye(3) if part != "graph" else defaultdict(list, {0: [1]})
+        (folder / f"ind.cora.{part}").write_bytes(pickle.dumps(held))
+    (folder / "ind.cora.test.index").write_text("2\n")
+    paths = sorted(folder.iterdir())
+    assert len(check_raw(tmp_path, paths, allow_changed=True).digests) == 8
+    for bomb in (pickle.dumps(Bomb()), pickle.dumps([np.eye(2), Bomb()], protocol=0), b"no pickle"):
+        (folder / "ind.cora.graph").write_bytes(bomb)
+        with pytest.raises(InputError, match="no pickle of arrays alone"):
+            check_raw(tmp_path, paths, allow_changed=True)
+    assert not (tmp_path / "pwned").exists()
