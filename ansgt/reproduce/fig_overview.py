@@ -177,8 +177,13 @@ def _draw(axes: Any, content: Mapping[str, Any]) -> None:
     _draw_sequence(axes[2], content)
 
 
-def _net(axis: Any, drawing: Mapping[str, Any]) -> dict[int, np.ndarray]:
-    place = np.array(drawing["place"])
+def _net(axis: Any, drawing: Mapping[str, Any], middle: int | None = None) -> dict[int, np.ndarray]:
+    """Draws nodes and edges; around a middle node distances are drawn as their square roots, so that the near is legible."""
+    place = np.array(drawing["place"], dtype=float)
+    if middle in drawing["nodes"]:
+        arrows = place - place[drawing["nodes"].index(middle)]
+        lengths = np.linalg.norm(arrows, axis=1, keepdims=True)
+        place = arrows / np.sqrt(np.maximum(lengths, 1e-9))
     for one, other in drawing["edges"]:
         axis.plot(*place[[one, other]].T, color="#cccccc", linewidth=0.6, zorder=1)
     axis.scatter(*place.T, s=12, color="#bbbbbb", zorder=2, linewidths=0)
@@ -187,7 +192,7 @@ def _net(axis: Any, drawing: Mapping[str, Any]) -> dict[int, np.ndarray]:
 
 
 def _draw_graph(axis: Any, content: Mapping[str, Any]) -> None:
-    at = _net(axis, content["around"])
+    at = _net(axis, content["around"], content["node"])
     for k, (name, row) in enumerate(content["proposals"].items()):
         points = np.array([at[node] for node, _ in row if node in at])
         if len(points):
@@ -199,9 +204,9 @@ def _draw_graph(axis: Any, content: Mapping[str, Any]) -> None:
         loc="lower center",
         bbox_to_anchor=(0.5, -0.16),
         ncols=4,
-        fontsize=7.5,
-        handletextpad=0.1,
-        columnspacing=0.8,
+        fontsize=7,
+        handletextpad=0.6,
+        columnspacing=0.7,
     )
 
 
@@ -225,7 +230,7 @@ def _draw_sequence(axis: Any, content: Mapping[str, Any]) -> None:
         brought = next(sampled) if kind == 1 else ""
         if not real:
             continue
-        names.append(["centre", f"{token}", f"super {token - n}", "global"][kind])
+        names.append(["centre", f"{brought}  {token}", f"super-node {token - n}", "global"][kind])
         colors.append([CENTRE, COLORS.get(brought, GREY), SUPER, GLOBAL][kind])
         shares.append(100 * share)
     rows = np.arange(len(names))[::-1]
