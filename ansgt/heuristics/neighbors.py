@@ -3,13 +3,12 @@
 A search takes candidates from an index and ranks them by their exact inner products. Indexes are tried in the order of
 their cost, on a few nodes whose true neighbours are known, and the first that finds enough of them is taken:
 
-1. an inverted file (IVF-Flat), for rows that lie in clusters: 2 sqrt(n) cells, of which a few are probed;
+1. an inverted file (IVF-Flat), for rows in clusters or in few dimensions: 2 sqrt(n) cells, of which some are probed;
 2. a scan of all rows as 4-bit codes (PQ fast scan), two dimensions per code, for rows that are noise around centres, where
    no cell is near: three times cheaper than the product of all pairs, ten times than a walk on a graph of neighbours;
 3. the product of all pairs, up to `MOST_PAIRS` numbers.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -71,7 +70,7 @@ class Neighbors:
         self._points = _dense_points(unit)
         self._indexes: dict[str, Any] = {}
         known = truth(unit, k, checked)
-        for effort in _efforts(self._points.shape, sp.issparse(unit), wanted):
+        for effort in _efforts(self._points.shape, k, sp.issparse(unit), wanted):
             self.effort = effort
             self.recall = share_found(self.search(checked)[0], known)
             if self.recall >= wanted:
@@ -132,18 +131,32 @@ def cosine_rows(unit: Rows, nodes: np.ndarray) -> np.ndarray:
     return (torch.from_numpy(unit[nodes]) @ torch.from_numpy(unit).T).numpy()
 
 
-def _efforts(shape: tuple[int, ...], is_sketch: bool, wanted: float) -> Iterator[Effort]:
+def _efforts(shape: tuple[int, ...], k: int, is_sketch: bool, wanted: float) -> list[Effort]:
     """What to try, from cheap to dear. A sketch blurs the order, so that more of its candidates are ranked."""
     n, width = shape
     cells, blur = int(2 * np.sqrt(n)), 8 if is_sketch else 1
-    if wanted < 1:
-        for probes in (8, 16, 32, 64):
-            if probes <= max(16, cells // 32):
-                yield Effort(f"IVF{cells},Flat", probes, blur)
-        for depth in (8, 16, 32):
-            yield Effort(f"PQ{width // 2}x4fs", 0, depth * (2 if is_sketch else 1))
-    if wanted >= 1 or float(n) * n * width <= MOST_PAIRS:
-        yield Effort("Flat", 0, blur)
+    everything = Effort("Flat", 0, blur)
+    if wanted >= 1:
+        return [everything]
+    some = [Effort(f"IVF{cells},Flat", 1 << power, blur) for power in range(3, 10) if 1 << power < cells]
+    some += [Effort(f"PQ{width // 2}x4fs", 0, depth * (2 if is_sketch else 1)) for depth in (8, 16, 32)]
+    most = _cost(everything, cells, shape, k)
+    some = sorted(
+        (one for one in some if _cost(one, cells, shape, k) < most),
+        key=lambda one: _cost(one, cells, shape, k),
+    )
+    return some + [everything] * (not some or float(n) * n * width <= MOST_PAIRS)
+
+
+def _cost(effort: Effort, cells: int, shape: tuple[int, ...], k: int) -> float:
+    """Nanoseconds per node, about, as measured at 170,000 x 128 and 200,000 x 16 (`study/sampling.md`)."""
+    n, width = shape
+    ranking = 130.0 * effort.depth * (k + 1)
+    if effort.probes:
+        return n * effort.probes / cells * (4 + 0.18 * width) + ranking
+    if effort.kind == "Flat":
+        return n * (2.3 + 0.004 * width) + ranking
+    return n * (0.45 + 0.0027 * width) + ranking
 
 
 def _build(points: np.ndarray, kind: str) -> Any:

@@ -11,7 +11,7 @@ from ansgt.heuristics import KNN, measured
 from ansgt.heuristics import knn as knn_module
 from ansgt.heuristics import neighbors as neighbors_module
 from ansgt.heuristics.knn import unit_rows
-from ansgt.heuristics.neighbors import Effort, Neighbors, share_found, truth
+from ansgt.heuristics.neighbors import Effort, Neighbors, _efforts, share_found, truth
 from ansgt.heuristics.store import StoredHeuristic
 from ansgt.storage import DiskCache
 
@@ -44,6 +44,15 @@ def test_clusters_take_few_probes_and_noise_takes_a_scan() -> None:
         for a, b in zip(found.search(nodes)[1], nearest_by_hand(noise, nodes, 10), strict=True)
     ]
     assert np.mean(shared) / 10 == pytest.approx(found.recall, abs=0.03)
+
+
+def test_efforts_rise_in_cost_and_end_with_all_pairs() -> None:
+    wide, narrow = (_efforts((170_000, width), 20, False, 0.95) for width in (128, 16))
+    assert [effort.kind[:2] for effort in wide][:2] == ["IV", "IV"]
+    assert wide[-1] == narrow[-1] == Effort("Flat", 0, 1)
+    assert max(effort.probes for effort in wide) < max(effort.probes for effort in narrow)
+    assert _efforts((10_000_000, 128), 20, False, 0.95)[-1].kind != "Flat"
+    assert _efforts((10_000_000, 128), 20, False, 1.0) == [Effort("Flat", 0, 1)]
 
 
 def test_all_pairs_are_exact_and_values_are_cosines() -> None:
@@ -116,7 +125,7 @@ def test_too_little_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knn_module, "EXACT_LIMIT", 6000)
     monkeypatch.setattr(neighbors_module, "MOST_PAIRS", 0)
     monkeypatch.setattr(
-        neighbors_module, "_efforts", lambda shape, is_sketch, wanted: iter([Effort("IVF167,Flat", 1, 1)])
+        neighbors_module, "_efforts", lambda shape, k, is_sketch, wanted: [Effort("IVF167,Flat", 1, 1)]
     )
     noise = np.random.default_rng(0).normal(size=(7000, 32)).astype(np.float32)
     knn = KNN(k=8).fit(Graph.from_arrays(noise, EDGE))
