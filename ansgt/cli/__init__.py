@@ -176,7 +176,7 @@ def process_began() -> float:
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):
         return now
-    return now - age if 0 <= age < 60 else now
+    return now - age if 0 <= age < 600 else now
 
 
 def main() -> None:

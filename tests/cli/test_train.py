@@ -124,5 +124,5 @@ def test_splits_from_a_file_are_all_trained_and_the_record_keeps_them(tmp_path: 
 def test_a_process_knows_when_it_was_started() -> None:
     code = "import time; time.sleep(0.3)\nfrom ansgt.cli import process_began\nprint(time.perf_counter() - process_began())"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 0.3 <= float(told.stdout) < 60
+    assert 0.3 <= float(told.stdout) < 600
     assert process_began() <= time.perf_counter()

