@@ -88,7 +88,18 @@ def test_a_killed_process_ends_the_run_and_one_or_two_go_on(tmp_path: Path) -> N
         return CliRunner().invoke(build_app(["train"]), given).exit_code
 
     assert alone(killed) == alone(tmp_path / "unbroken") == 0
-    again = by_two("-m", "ansgt", *TRAIN, "--run-dir", str(copy), "--resume", "--json", cache=tmp_path)
+    again = by_two(
+        "--max-restarts",
+        "1",
+        "-m",
+        "ansgt",
+        *TRAIN,
+        "--run-dir",
+        str(copy),
+        "--resume",
+        "--json",
+        cache=tmp_path,
+    )
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["run_dir"] == str(copy), "one JSON object, of one process"
     whole, *others = (RunFolder(path).split(0) for path in (tmp_path / "unbroken", killed, copy))
