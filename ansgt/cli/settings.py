@@ -26,11 +26,16 @@ def settings(
     as_json: JsonFlag = False,
 ) -> dict[str, Any]:
     """List every setting of a model: what it takes, its default, and what it does. `-o SETTING=VALUE` changes one."""
-    from ansgt.config import SECTIONS, setting_names
+    from ansgt.config import AUTO, SECTIONS, setting_names
     from ansgt.descriptions import described, value_in_words
+    from ansgt.errors import InputError
     from ansgt.runs.prepare import Request, build_config, section_kinds
     from ansgt.settings import values_of
 
+    if model == AUTO:
+        raise InputError(
+            "Model 'auto' trains experts of several families; name one of them: ansgt, gcn, sage, ..."
+        )
     chosen = build_config(Request(dataset, model, split), config)
     values = {
         part: chosen.settings if part == "model" else values_of(getattr(chosen, part)) for part in SECTIONS

@@ -57,3 +57,9 @@ def test_what_is_unknown_is_one_sentence(words: list[str]) -> None:
     done = ask.invoke(build_app(["settings"]), ["settings", *words])
     assert done.exit_code == 2
     assert done.stderr.startswith("error: ")
+
+
+def test_auto_names_models_to_ask_for() -> None:
+    done = ask.invoke(build_app(["settings"]), ["settings", "auto"])
+    assert done.exit_code == 2
+    assert "name one of them" in done.output
