@@ -71,6 +71,7 @@ def test_a_run_without_a_finished_split_is_named(tmp_path: Path, tiny_run: Path)
     empty = RunFolder(shutil.copytree(tiny_run, tmp_path / "empty"))
     for index in range(2):
         empty.split(index).remove()
+    (empty.path / "summary.json").unlink()
     content = gather([empty, RunFolder(tiny_run)], Options(device="cpu", explained=0))
     assert content.unfinished == [str(empty.path)]
     assert len(content.groups) == 1
