@@ -21,11 +21,17 @@ _lock = threading.RLock()
 _had_turns = False
 _lost_threads = False
 """In a forked child: whether its parent had started numba's threads, which do not survive a fork."""
+_lost_team = False
+"""In a forked child: whether its parent had computed at all. Numba's first team would wait for the threads of torch's."""
 
 
-def check_threads() -> None:
-    """Raises `InputError` in a forked child that cannot compute: there numba would end the process by a signal."""
-    if _lost_threads:
+def check_threads(compiled: bool = True) -> None:
+    """Raises `InputError` in a forked child that cannot compute: there numba would end the process by a signal, or hang.
+
+    Args:
+        compiled: whether loops compiled by numba are about to run; torch can do more after a fork.
+    """
+    if _lost_threads or (compiled and _lost_team):
         raise InputError(
             "This process was forked from one in which ansgt had computed with threads, and those do not survive a fork: "
             "here a classifier can predict its training graph alone; start processes by 'spawn' or 'forkserver'."
@@ -40,7 +46,7 @@ def turn() -> Iterator[None]:
     the caller chose; all of it is given back. Raises `InputError` in a forked child that cannot compute.
     """
     global _had_turns
-    check_threads()
+    check_threads(compiled=False)
     with _lock, _plain_torch():
         _had_turns = True
         yield
@@ -85,9 +91,10 @@ def _openmp() -> list[Any]:
 
 def _after_fork() -> None:
     """In the child: a lock that no vanished thread holds, and no OpenMP team that waits for threads that are gone."""
-    global _lock, _lost_threads
+    global _lock, _lost_threads, _lost_team
     _lock = threading.RLock()
     _lost_threads = _lost_threads or _numba_layer() == "omp"
+    _lost_team = _lost_team or _had_turns
     if _had_turns:
         torch.set_num_threads(1)
 

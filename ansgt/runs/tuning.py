@@ -24,6 +24,7 @@ import numpy as np
 import yaml
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.config import SECTIONS, RunConfig, by_section
 from ansgt.datasets import Dataset
 from ansgt.errors import BrokenRunError, BusyError, InputError, reason
@@ -338,6 +339,7 @@ class _Course:
     trial: "Trial | None"
     said: list[np.ndarray] = field(default_factory=list)
     best: float | None = None
+    __repr__ = brief_repr
 
     def add(self, epoch: int, probabilities: Tensor) -> None:
         values = probabilities.numpy()
