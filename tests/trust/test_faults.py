@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from faulty_run import CASES
 
-SAMPLE = int(os.environ.get("ANSGT_FAULTS", "7"))
+SAMPLE = int(os.environ.get("ANSGT_FAULTS", "4"))
 """Operations tried per case and kind of fault; 0: all of them."""
 
 
