@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -55,3 +56,12 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "newman"
     train("newman", run_dir=folder, device="cpu", num_splits=2, overrides=TINY)
     return folder
+
+
+@pytest.fixture
+def scored() -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities [300, 4], and labels of which the likeliest class is right more often than not [300]."""
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.ones(4), size=300).astype(np.float32)
+    label = np.where(rng.random(300) < 0.6, probabilities.argmax(axis=1), rng.integers(0, 4, 300))
+    return probabilities, label

@@ -26,14 +26,6 @@ from ansgt.settings import Selected, TrainSettings
 from ansgt.training import class_weights
 
 
-@pytest.fixture
-def scored() -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    probabilities = rng.dirichlet(np.ones(4), size=300).astype(np.float32)
-    label = np.where(rng.random(300) < 0.6, probabilities.argmax(axis=1), rng.integers(0, 4, 300))
-    return probabilities, label
-
-
 def test_scores_are_those_of_scikit_learn(scored: tuple[np.ndarray, np.ndarray]) -> None:
     probabilities, label = scored
     found, predicted = all_scores(probabilities, label), probabilities.argmax(axis=1)

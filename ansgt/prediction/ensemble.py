@@ -22,8 +22,8 @@ PREFIXES = ("model", "restart")
 """Of a model's weights among R models' ("model-0.head.weight"); the second in records of version 0.1."""
 
 
-class Ensemble(TrainedModel):
-    """R trained models of one graph as one.
+class SeveralModels(TrainedModel):
+    """Trained models of one graph that predict together; a subclass says how.
 
     Args:
         models: at least one.
@@ -39,6 +39,17 @@ class Ensemble(TrainedModel):
     def num_parameters(self) -> int:
         return sum(model.num_parameters for model in self.models)
 
+    def weights(self) -> dict[str, Tensor]:
+        return joined([model.weights() for model in self.models])
+
+    def load_weights(self, weights: dict[str, Tensor]) -> None:
+        for number, model in enumerate(self.models):
+            model.load_weights(weights_of(weights, number))
+
+
+class Ensemble(SeveralModels):
+    """R models that differ by their seed, each with the same weight."""
+
     def _predict(self, nodes: Tensor) -> Tensor:
         """Mean class probabilities of the R models [len(nodes), C]."""
         return torch.stack([model.predict_proba(nodes) for model in self.models]).mean(dim=0)
@@ -48,13 +59,6 @@ class Ensemble(TrainedModel):
         parts = [model.moments(nodes) for model in self.models]
         means, variances = (torch.stack(each) for each in zip(*parts, strict=True))
         return means.mean(dim=0), variances.mean(dim=0) + means.var(dim=0, unbiased=False)
-
-    def weights(self) -> dict[str, Tensor]:
-        return joined([model.weights() for model in self.models])
-
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        for number, model in enumerate(self.models):
-            model.load_weights(weights_of(weights, number))
 
     def heuristic_probabilities(self) -> dict[str, float]:
         """The mean over the models."""

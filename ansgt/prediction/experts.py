@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from ansgt.prediction import TrainedModel
-from ansgt.prediction.ensemble import joined, weights_of
+from ansgt.prediction.ensemble import SeveralModels
 from ansgt.prediction.focus import Attention, Focus
 
 
-class WeightedExperts(TrainedModel):
+class WeightedExperts(SeveralModels):
     """K trained models of one graph as one; they may be of different kinds.
 
     Explanations are those of the expert with the largest weight: experts do not share sequences.
@@ -22,20 +22,14 @@ class WeightedExperts(TrainedModel):
         shares: their weights [K], which sum to 1.
     """
 
-    draws = True
-
     def __init__(self, models: Sequence[TrainedModel], shares: Sequence[float]) -> None:
-        super().__init__(models[0].graph)
-        self.models, self.shares = list(models), list(shares)
+        super().__init__(models)
+        self.shares = list(shares)
 
     @property
     def first(self) -> TrainedModel:
         """The expert with the largest weight."""
         return self.models[int(np.argmax(self.shares))]
-
-    @property
-    def num_parameters(self) -> int:
-        return sum(model.num_parameters for model in self.models)
 
     def _predict(self, nodes: Tensor) -> Tensor:
         """sum_k w_k q_k, the class probabilities [len(nodes), C]."""
@@ -51,13 +45,6 @@ class WeightedExperts(TrainedModel):
         shares = torch.tensor(self.shares, dtype=means.dtype)[:, None, None]
         mean = (shares * means).sum(dim=0)
         return mean, (shares * (variances + (means - mean) ** 2)).sum(dim=0)
-
-    def weights(self) -> dict[str, Tensor]:
-        return joined([model.weights() for model in self.models])
-
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        for number, model in enumerate(self.models):
-            model.load_weights(weights_of(weights, number))
 
     def heuristic_probabilities(self) -> dict[str, float]:
         return self.first.heuristic_probabilities()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from ansgt.plotting import printable
@@ -30,14 +30,7 @@ def write_report(runs: Sequence[RunFolder], path: Path | str, options: Options =
     if content.has_explorer:  # 260 kB
         scripts = [*map(_text, LIBRARIES), *scripts]
     style = _text(STYLE)
-    environment = Environment(
-        loader=PackageLoader("ansgt.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html").render(
+    page = template("ansgt.report", "report.html").render(
         page=content,
         policy=policy(scripts, style),
         style=Markup(style),  # ours, as the scripts are: nothing of a run is in them
@@ -46,9 +39,25 @@ def write_report(runs: Sequence[RunFolder], path: Path | str, options: Options =
     write_text(path, printable(page) + "\n")
 
 
+def template(package: str, name: str) -> Template:
+    """A page's template: every value that enters it is escaped, and a name that nobody gave is an error."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def packaged_text(package: str, name: str) -> str:
+    """A file of a package, as a browser will see it: line ends count in a hash."""
+    return files(package).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
 def _text(name: str) -> str:
-    """A file of this package, as a browser will see it: line ends count in a hash."""
-    return files("ansgt.report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+    return packaged_text("ansgt.report", name)
 
 
 def policy(scripts: Sequence[str], style: str, images: bool = False) -> str:

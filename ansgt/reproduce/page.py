@@ -2,19 +2,17 @@
 
 import base64
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ansgt.plotting import printable
-from ansgt.report.page import policy
+from ansgt.report.page import packaged_text, policy, template
 from ansgt.reproduce.claim import VERDICTS
 from ansgt.reproduce.claims import Claims
 from ansgt.reproduce.tables import Entry, Table
-from ansgt.reproduce.write import RECORD_HEADS, Outcome, missing_words, picture_files, record_row
+from ansgt.reproduce.write import RECORD_HEADS, Outcome, heading, missing_words, picture_files, record_row
 from ansgt.storage import write_text
 
 PIXELS = 96
@@ -27,16 +25,8 @@ def write_page(found: Sequence[Outcome], out: Path, command: str) -> Path:
     Args:
         command: what makes the page.
     """
-    style = files("ansgt.reproduce").joinpath("templates/paper.css").read_text(encoding="utf-8")
-    style = style.replace("\r\n", "\n")  # line ends count in a hash
-    environment = Environment(
-        loader=PackageLoader("ansgt.reproduce"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("paper.html").render(
+    style = packaged_text("ansgt.reproduce", "templates/paper.css")
+    page = template("ansgt.reproduce", "paper.html").render(
         items=[_item(one, out) for one in found],
         heads=RECORD_HEADS,
         summary=next((str(one.shown.remarks[0]) for one in found if isinstance(one.item, Claims)), ""),
@@ -50,12 +40,8 @@ def write_page(found: Sequence[Outcome], out: Path, command: str) -> Path:
 
 
 def _item(found: Outcome, out: Path) -> dict[str, Any]:
-    item = found.item
     return {
-        "name": item.name,
-        "place": item.place,
-        "title": item.title,
-        "command": found.command,
+        **heading(found),
         "pictures": [
             {"source": _data(path), "words": picture.words, "width": round(PIXELS * picture.width)}
             for picture, path in picture_files(found, out, "svg")

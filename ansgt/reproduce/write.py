@@ -150,14 +150,16 @@ def record_row(record: Record) -> list[str]:
     ]
 
 
+def heading(found: Outcome) -> dict[str, str]:
+    """What an item is, and what makes it."""
+    item = found.item
+    return {"name": item.name, "place": item.place, "title": item.title, "command": found.command}
+
+
 def as_json(found: Outcome) -> dict[str, Any]:
     """Everything about an item."""
-    item = found.item
     return {
-        "name": item.name,
-        "place": item.place,
-        "title": item.title,
-        "command": found.command,
+        **heading(found),
         "numbers": [
             as_dict(table, *number)
             for table in (*found.shown.tables, *found.shown.behind)

@@ -18,7 +18,6 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.metrics import accuracy_and_loss
 from ansgt.prediction import TRAINED
-from ansgt.prediction.ensemble import joined
 from ansgt.prediction.progressive import (
     crossed_mixture,
     excess_bound,
@@ -31,7 +30,7 @@ from ansgt.runs.facts import Facts
 from ansgt.runs.folder import SplitFolder
 from ansgt.runs.prepare import Request, build_config, changed, is_setting, section_kinds
 from ansgt.runs.presets import LARGE, NOBODY, SINGLE, Family, Presets
-from ansgt.runs.record import OWN, Alone, Record, calibrated_by, joint_standing, numbered
+from ansgt.runs.record import OWN, Alone, Record, calibrated_by, joint_standing, record_of_several
 from ansgt.runs.seeds import model_seed
 
 SEVERAL = 3
@@ -214,14 +213,7 @@ def experts_record(
         **calibrated,
         **joint_standing(results),
     }
-    return Record(
-        probabilities,
-        joined([folder.weights() for folder in folders]),
-        facts,
-        metrics=numbered([folder.metrics() for folder in folders]),
-        history=numbered([folder.history() for folder in folders]),
-        alone=Alone(scored, alone.astype(np.float16)),
-    )
+    return record_of_several(folders, probabilities, facts, Alone(scored, alone.astype(np.float16)))
 
 
 def _probabilities(folder: SplitFolder) -> np.ndarray:

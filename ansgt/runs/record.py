@@ -159,13 +159,22 @@ def joined_record(config: RunConfig, graph: Graph, split: Split, folders: Sequen
         **{name: results[0][name] for name in SHARED if name in results[0]},
         **joint_standing(results),
     }
+    return record_of_several(
+        folders, probabilities, facts, Alone.of(split, [each.numpy() for each in predicted])
+    )
+
+
+def record_of_several(
+    folders: Sequence[SplitFolder], probabilities: Tensor, facts: dict[str, Any], alone: Alone
+) -> Record:
+    """With the weights, metrics and history of all models, each under its number."""
     return Record(
         probabilities,
         joined([folder.weights() for folder in folders]),
         facts,
         metrics=numbered([folder.metrics() for folder in folders]),
         history=numbered([folder.history() for folder in folders]),
-        alone=Alone.of(split, [each.numpy() for each in predicted]),
+        alone=alone,
     )
 
 

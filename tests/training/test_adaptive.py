@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from shared import TINY
 
 from ansgt.config import RunConfig
 from ansgt.datasets import load
@@ -18,15 +19,6 @@ from ansgt.storage import DiskCache, load_state, save_state
 from ansgt.testing import random_graph
 from ansgt.training import build_learner
 from ansgt.training.adaptive import AdaptiveLearner
-
-TINY = [
-    "num_layers=1",
-    "num_augmentations=2",
-    "num_sampled=6",
-    "hidden_channels=16",
-    "num_heads=2",
-    "update_period=2",
-]
 
 
 def config(*overrides: str) -> RunConfig:
