@@ -411,7 +411,7 @@ class NodeClassifier(NodeEstimator):
             folder: where the run lies; None: in a folder of somebody else, which may change, move or go.
         """
         if folder is None:
-            folder = PrivateFolder.copy_of(run.folder.path)
+            folder = PrivateFolder.copy_of(run.folder)
             run = replace(run, folder=RunFolder(folder.path))
         probabilities = run.folder.split(0).predictions()["probabilities"]
         history, split = run.folder.split(0).metrics(), run.split()

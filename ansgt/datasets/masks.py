@@ -1,6 +1,6 @@
 """Masks of a user's own data: the split that they say, completed where they say nothing."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -10,9 +10,11 @@ from ansgt.arrays import truth_mask
 from ansgt.datasets.custom import check_names
 from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
-from ansgt.settings import shown
+from ansgt.settings import Range, Seed, fit_value, shown
 
 PARTS = ("train", "val", "test")
+HeldOut = Annotated[float, Range(0, 1, open_low=True, open_high=True)]
+"""A share of nodes that leaves some on either side."""
 
 
 def given_split(
@@ -30,6 +32,7 @@ def given_split(
         val_fraction: share of the training nodes that is held out.
         seed: of the nodes that are held out.
     """
+    val_fraction, seed = fit_value("val_fraction", HeldOut, val_fraction), fit_value("seed", Seed, seed)
     labelled = graph.y >= 0
     _check_fields(data)
     train, val, test = (_mask(data, f"{part}_mask", graph.num_nodes, index) for part in PARTS)
@@ -45,8 +48,6 @@ def given_split(
 
 def _held_out(nodes: Tensor, val_fraction: float, seed: int) -> tuple[Tensor, Tensor]:
     """A share of some nodes, and the others."""
-    if not 0 < val_fraction < 1:
-        raise InputError(f"val_fraction must be in (0, 1), not {val_fraction}.")
     if len(nodes) < 2:
         raise InputError(
             f"There are {len(nodes)} labelled training nodes; holding some out for validation needs 2."

@@ -7,8 +7,8 @@ import weakref
 from pathlib import Path
 from typing import Self
 
-UNWANTED = (".lock", "*.tmp", "tensorboard", "wandb")
-"""Names that a copy leaves out."""
+from ansgt.runs.folder import RunFolder
+from ansgt.runs.saving import copy_files
 
 
 class PrivateFolder:
@@ -19,10 +19,10 @@ class PrivateFolder:
         weakref.finalize(self, _remove, self.path, os.getpid())
 
     @classmethod
-    def copy_of(cls, folder: Path) -> Self:
-        """Holds what another folder holds, so that it may change, move or go."""
+    def copy_of(cls, run: RunFolder) -> Self:
+        """Holds what a run wrote, so that its folder may change, move or go."""
         own = cls()
-        shutil.copytree(folder, own.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*UNWANTED))
+        copy_files(run, own.path)
         return own
 
     @classmethod

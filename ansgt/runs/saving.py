@@ -21,7 +21,7 @@ from ansgt.runs.folder import (
     RunFolder,
     folders_of,
 )
-from ansgt.storage import TEMPORARY, exchange, folder_lock, make_folder
+from ansgt.storage import TEMPORARY, check_is_file, exchange, folder_lock, make_folder
 
 FIRST, LAST = "run.json", "config.json"
 """The file that says whose a folder is, and the one that makes a run of it."""
@@ -42,7 +42,7 @@ def save_copy(run: RunFolder, target: Path | str) -> None:
             _remove_leftovers(place)
         beside = stack.enter_context(_beside(place))
         stack.enter_context(folder_lock(beside))
-        _copy(run, beside)
+        copy_files(run, beside)
         if others or not place.exists():
             _copy_strangers(place, beside)
             beside.chmod(0o777 & ~_umask())
@@ -107,8 +107,8 @@ def _remove_leftovers(place: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _copy(run: RunFolder, target: Path) -> None:
-    """Copies what a run wrote, and nothing else."""
+def copy_files(run: RunFolder, target: Path) -> None:
+    """Copies what a run wrote, and nothing else, into an empty folder; links are followed."""
     for name in OF_RUN:
         _copy_file(run.path / name, target / name)
     for folder in folders_of(run.path, FOLDER_OF_SPLIT):
@@ -119,6 +119,7 @@ def _copy(run: RunFolder, target: Path) -> None:
 
 def _copy_file(source: Path, target: Path) -> None:
     if source.exists():
+        check_is_file(source)
         shutil.copyfile(source, target)
 
 

@@ -30,6 +30,16 @@ def test_without_masks_labelled_nodes_are_shared_out(graph: Graph) -> None:
     assert given_split(SimpleNamespace(), graph, val_fraction=0.5, seed=1).hash == other.hash
 
 
+@pytest.mark.parametrize(("name", "wrong"), [
+    ("val_fraction", 1), ("val_fraction", None), ("val_fraction", "x"), ("val_fraction", len), ("seed", None), ("seed", 0.5),
+    ("seed", "9" * 5000),
+])  # fmt: skip
+@pytest.mark.parametrize("val", [None, torch.arange(20) % 5 == 4])
+def test_a_share_or_seed_that_is_none_is_named(name: str, wrong: object, val: object, graph: Graph) -> None:
+    with pytest.raises(InputError, match=f"Setting {name} must"):
+        given_split(masks(torch.arange(20) < 9, val), graph, **{name: wrong})  # type: ignore[arg-type]
+
+
 def test_one_of_several_splits(graph: Graph) -> None:
     train = torch.stack([torch.arange(20) % 5 == k for k in range(3)], dim=1)
     val = torch.arange(20) % 5 == 4

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ansgt.errors import InputError
+from ansgt.runs.folder import RunFolder
 from ansgt.runs.private import PrivateFolder
 
 
@@ -30,15 +32,27 @@ def test_a_forked_child_leaves_it() -> None:
     assert folder.path.is_dir()
 
 
-def test_a_copy_holds_the_files_but_neither_locks_nor_logs(tmp_path: Path) -> None:
-    for name in (".lock", "half.tmp", "split-0/weights", "tensorboard/events"):
+def test_a_copy_holds_what_a_run_wrote_and_nothing_else(tmp_path: Path) -> None:
+    for name in (
+        "run.json",
+        ".lock",
+        ".run.json.x.tmp",
+        "split-0/split.npz",
+        "split-0/mine",
+        "tensorboard/events",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    own = PrivateFolder.copy_of(tmp_path)
-    assert [path.relative_to(own.path).as_posix() for path in own.path.rglob("*") if path.is_file()] == [
-        "split-0/weights"
-    ]
-    assert own.packed() == {"split-0/weights": b"split-0/weights"}
+    (tmp_path / "notes.txt").symlink_to("nowhere")
+    own = PrivateFolder.copy_of(RunFolder(tmp_path))
+    assert own.packed() == {"run.json": b"run.json", "split-0/split.npz": b"split-0/split.npz"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "summary.json")
+    with pytest.raises(InputError, match=r"summary\.json is not a file"):
+        PrivateFolder.copy_of(RunFolder(tmp_path))
 
 
 def test_what_was_packed_is_unpacked() -> None:
