@@ -48,6 +48,7 @@ format: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	$(BIN)/python docs/run_notebooks.py docs/gallery
 	@echo "Open build/docs/index.html"
 
 results: $(STAMP)

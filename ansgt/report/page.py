@@ -27,8 +27,8 @@ def write_report(runs: Sequence[RunFolder], path: Path | str, options: Options =
     """Writes the page; what it says comes from the runs' records, the explorer from their graphs."""
     content = gather(runs, options)
     scripts = [_text(SCRIPT)]
-    if content.has_explorer:  # 260 kB
-        scripts = [*map(_text, LIBRARIES), *scripts]
+    if content.has_explorer:  # 260 kB, which come last: the tables need not wait for them
+        scripts += map(_text, LIBRARIES)
     style = _text(STYLE)
     page = template("ansgt.report", "report.html").render(
         page=content,

@@ -8,7 +8,8 @@
   const PARTS = { t: "training", v: "validation", s: "test", "-": "–" };
   const at = (id) => document.getElementById(id);
   const state = { view: 0, color: "prediction", row: null, sort: "node", down: false, from: 0 };
-  let view, graph, sigma = null, drawn = null, extra = [], near = new Set();
+  const MANY = 2000; /* nodes from which on the table is there before the drawing */
+  let view, graph, sigma = null, drawn = null, extra = [], near = new Set(), waiting = 0;
 
   /* ---- small things ---- */
   function make(tag, words, css) {
@@ -136,10 +137,18 @@
     at("missing").hidden = !graph.missing;
     at("missing").textContent = graph.missing ? `The graph is not drawn: ${graph.missing}` : "";
     if (!graph.x) return;
-    const many = graph.ids.length, edges = graph.edges.length / 2;
+    const many = graph.ids.length, edges = graph.edges.length / 2, turn = ++waiting;
     at("graph-words").textContent =
       (many < graph.numNodes ? `${many.toLocaleString("en")} of ${graph.numNodes.toLocaleString("en")} nodes` : `${many.toLocaleString("en")} nodes`) +
       `, ${edges.toLocaleString("en")} of ${graph.numEdges.toLocaleString("en")} edges. Drag to move, scroll to zoom, click a node.`;
+    legend();
+    const begin = () => { if (turn === waiting) draw(place, many, edges); };
+    if (document.readyState === "loading") addEventListener("DOMContentLoaded", () => afterPaint(begin)); /* sigma comes last */
+    else if (many < MANY) begin();
+    else afterPaint(begin);
+  }
+  const afterPaint = (then) => requestAnimationFrame(() => setTimeout(then));
+  function draw(place, many, edges) {
     drawn = new graphology.Graph({ type: "undirected", multi: true });
     const small = many > 8000 ? 1.3 : many > 2000 ? 2 : many > 400 ? 3.2 : 5, grow = many > 2000 ? 0.25 : 0.6;
     graph.ids.forEach((id, row) => {
@@ -147,9 +156,12 @@
       drawn.addNode(row, { x: graph.x[row], y: -graph.y[row], size, label: nodeName(row), color: nodeColor(row) });
     });
     for (let k = 0; k < graph.edges.length; k += 2) drawn.addEdge(graph.edges[k], graph.edges[k + 1]);
+    const { EdgeLineProgram, EdgeRectangleProgram, NodePointProgram, NodeCircleProgram } = Sigma.rendering;
     try {
       sigma = new Sigma(drawn, place, {
-        defaultEdgeColor: theme("--edge"), labelColor: { color: theme("--ink") }, labelSize: 12, labelFont: "system-ui, sans-serif",
+        edgeProgramClasses: { line: edges > 5000 ? EdgeLineProgram : EdgeRectangleProgram, wide: EdgeRectangleProgram },
+        nodeProgramClasses: { circle: many > MANY ? NodePointProgram : NodeCircleProgram },
+        defaultEdgeColor: edgeColor(edges), labelColor: { color: theme("--ink") }, labelSize: 12, labelFont: "system-ui, sans-serif",
         labelRenderedSizeThreshold: many > 400 ? 9 : 7, hideEdgesOnMove: edges > 15000, hideLabelsOnMove: true, zIndex: true,
         defaultDrawNodeHover: tooltip, nodeReducer, edgeReducer, minCameraRatio: 0.01, maxCameraRatio: 4, allowInvalidContainer: true,
       });
@@ -157,10 +169,41 @@
       at("graph-words").textContent = "This browser cannot draw the graph: it has no WebGL.";
       return;
     }
+    sigma.getNodeAtPosition = finder(many);
+    for (const program of Object.values(sigma.nodePrograms)) program.pickProgram = null; /* what the finder makes needless */
     sigma.on("clickNode", (event) => select(Number(event.node)));
     sigma.on("clickStage", () => select(null));
-    legend();
+    if (state.row !== null) select(state.row, true);
+    performance.mark("ansgt-graph");
   }
+  function finder(many) {
+    /* The node under the pointer, by a grid of places: sigma reads a pixel back at every move, and waits for the whole drawing. */
+    const side = Math.max(1, Math.round(Math.sqrt(many / 4))), cells = new Map(), scale = side / 10001;
+    const cell = (x, y) => Math.floor(x * scale) * side + Math.floor(y * scale);
+    for (let row = 0; row < many; row++) {
+      const key = cell(graph.x[row], graph.y[row]);
+      if (cells.has(key)) cells.get(key).push(row);
+      else cells.set(key, [row]);
+    }
+    const largest = drawn.reduceNodes((most, _, node) => Math.max(most, node.size), 0) + 4, own = graph;
+    return (where) => {
+      const from = sigma.viewportToGraph(where), other = sigma.viewportToGraph({ x: where.x + 1, y: where.y });
+      const pixel = Math.hypot(other.x - from.x, other.y - from.y), x = from.x, y = -from.y;
+      const reach = (sigma.scaleSize(largest) + 1) * pixel, low = (v) => Math.max(0, Math.floor((v - reach) * scale));
+      const high = (v) => Math.min(side - 1, Math.floor((v + reach) * scale));
+      let best = null, least = Infinity;
+      for (let i = low(x); i <= high(x); i++) {
+        for (let j = low(y); j <= high(y); j++) {
+          for (const row of cells.get(i * side + j) || []) {
+            const away = Math.hypot(own.x[row] - x, own.y[row] - y) / pixel;
+            if (away < least && away <= sigma.scaleSize(sigma.getNodeDisplayData(row).size) + 1) { best = String(row); least = away; }
+          }
+        }
+      }
+      return best;
+    };
+  }
+  const edgeColor = (edges) => theme(edges > 15000 ? "--faded" : "--edge");
   function nodeReducer(key, node) {
     if (state.row === null) return node;
     if (Number(key) === state.row) return { ...node, size: node.size + 4, zIndex: 2, highlighted: true, forceLabel: true };
@@ -190,7 +233,7 @@
         near.add(one.row);
         const most = one.brought.indexOf(Math.max(...one.brought));
         extra.push(drawn.addEdge(row, one.row, {
-          attention: true, size: 1 + 40 * Math.min(one.share, 0.2), color: cssColor(heuristicCss(most)), zIndex: 2,
+          attention: true, type: "wide", size: 1 + 40 * Math.min(one.share, 0.2), color: cssColor(heuristicCss(most)), zIndex: 2,
         }));
       }
     }
@@ -424,12 +467,13 @@
   at("next").addEventListener("click", () => { state.from += PAGE; table(); });
   dark.addEventListener("change", () => {
     computed.clear();
-    if (sigma) { sigma.setSetting("defaultEdgeColor", theme("--edge")); sigma.setSetting("labelColor", { color: theme("--ink") }); }
+    if (sigma) { sigma.setSetting("defaultEdgeColor", edgeColor(graph.edges.length / 2)); sigma.setSetting("labelColor", { color: theme("--ink") }); }
     recolor();
     detail(state.row);
   });
   document.querySelectorAll("table.sortable").forEach(sortable);
   open(0);
+  performance.mark("ansgt-table");
   window.ansgtPage = {
     /* for tests: where a node is on the screen */
     place: (row) => sigma && sigma.graphToViewport(drawn.getNodeAttributes(row)),
