@@ -3,8 +3,9 @@
 A mutant is one change that alters a result: a comparison, an operator, a constant, a condition turned round, a wrong index
 variable, a statement left out. Types, texts, errors and decorators are left alone, and so are the changes in `SAME`, which
 no result depends on. A seeded sample is drawn over the files; each mutant lives in a copy of the tree, in a forked process,
-and is killed where `tests/<stage>/test_<file>.py` fails, or else a test of the same stage. Survivors are listed; the exit
-status is 1 where fewer than `ENOUGH` were killed.
+and is killed where `tests/<stage>/test_<file>.py` fails, or else a test of the same stage that calls the changed function
+(any test of the stage, where it is compiled or belongs to no function). Survivors are listed; the exit status is 1 where
+fewer than `ENOUGH` were killed.
 """
 
 import argparse
@@ -16,9 +17,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 if __name__ == "__main__":  # before numpy is imported; not when pytest collects the doctests of this file
@@ -26,13 +28,15 @@ if __name__ == "__main__":  # before numpy is imported; not when pytest collects
 
 import numpy as np
 from figures import store
+from reached import Function, Only, Reached, function_at, read
 
 ROOT = Path(__file__).parents[2]
 STAGES = ("sampling", "heuristics", "coarsening", "training", "runs")
 FILES = ("graph.py", "features.py", "datasets/dataset.py")
 """Besides the stages: the graph, what models see of it, the splits."""
 ENOUGH = 0.95
-MOST_SECONDS = 300.0
+MOST_SECONDS, PATIENCE = 600.0, 3
+"""CPU time of tests, and how many times as long they may take where the machine is busy."""
 
 SWAPPED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -192,16 +196,16 @@ def sample(number_of: int, seed: int, files: Sequence[str]) -> list[Mutant]:
     return list(drawn.values())
 
 
-def tests_of(file: str) -> list[str]:
-    """The mirrored test, then all of its stage; one call of pytest for each."""
-    path = Path(file)
-    mirrored, stage = Path("tests", path.parent, f"test_{path.name}"), Path("tests", path.parent)
-    own = [str(mirrored)] if (ROOT / mirrored).exists() else []
-    return own if own and str(path.parent) == "." else [*own, str(stage)]
+def mirrored(file: str) -> list[str]:
+    """The test file of a source file, where there is one."""
+    path = Path("tests", Path(file).parent, f"test_{Path(file).name}")
+    return [str(path)] if (ROOT / path).exists() else []
 
 
-def _files_of_tests(drawn: Sequence[Mutant]) -> list[str]:
-    return sorted({tests for mutant in drawn for tests in tests_of(mutant.file)})
+def stage_of(file: str) -> str:
+    """Where the tests are of whatever may call a file: the folder of its stage, or its own test file."""
+    folder = Path(file).parent
+    return str(Path("tests", folder)) if folder != Path() else mirrored(file)[0]
 
 
 @cache
@@ -224,11 +228,40 @@ class Tree:
         for name in ("ansgt", "configs", "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         shutil.copy(ROOT / "pyproject.toml", folder)
+        self.callers: dict[Function, set[str]] = {}
+        self.broken: set[str] = set()
 
-    def run(self, mutant: Mutant | None, tests: list[str]) -> str:
-        """How the tests end with this change: "passed", "failed" or "hung"."""
-        if mutant is None:
-            return self._forked(tests, self.compiled)
+    def try_unchanged(self, drawn: Sequence[Mutant]) -> None:
+        """Runs the stages' tests as they are: who calls what will be changed, and who fails anyway."""
+        functions = {self._function(mutant) for mutant in drawn}
+        record = self.folder / "reached"
+        for stage in sorted({stage_of(mutant.file) for mutant in drawn}):
+            plugin = partial(Reached, [one for one in functions if one is not None], record)
+            _forked(self.folder, [stage, "--maxfail=1000"], self.compiled, plugin)
+        self.callers, self.broken = read(record)
+
+    def _function(self, mutant: Mutant) -> Function | None:
+        path = self.folder / "ansgt" / mutant.file
+        name = function_at(path.read_text(), mutant.line)
+        return None if name is None else (str(path), name)
+
+    def notice(self, mutant: Mutant) -> bool:
+        """Whether a test fails with this change: one of the mirrored file, else one of the stage that may notice it."""
+        own, function = mirrored(mutant.file), self._function(mutant)
+        callers = self.callers.get(function, set()) - self.broken if function else set()
+        files = {one.partition("::")[0] for one in callers} if function else {stage_of(mutant.file)}
+        others = sorted(files.difference(own))
+        without_broken = [f"--deselect={test}" for test in self.broken]
+        with self._changed(mutant) as compiled:
+            return any(
+                _forked(self.folder, [*paths, *without_broken], compiled, partial(Only, tests))
+                for paths, tests in ((own, ()), (others, callers))
+                if paths
+            )
+
+    @contextmanager
+    def _changed(self, mutant: Mutant) -> Iterator[Path]:
+        """Yields what is compiled without what the change is part of."""
         path = self.folder / "ansgt" / mutant.file
         whole, facts = path.read_bytes(), path.stat()
         own = self.folder / "compiled-now"
@@ -240,23 +273,25 @@ class Tree:
         try:
             path.write_bytes(whole[: mutant.start] + mutant.after.encode() + whole[mutant.end :])
             os.utime(path, (facts.st_atime, facts.st_mtime + 7))
-            return self._forked(tests, own)
+            yield own
         finally:
             path.write_bytes(whole)
             os.utime(path, (facts.st_atime, facts.st_mtime))
             shutil.rmtree(own)
 
-    def _forked(self, tests: list[str], compiled: Path) -> str:
-        child = os.fork()
-        if child == 0:
-            os.setsid()
-            signal.alarm(int(MOST_SECONDS))
-            _run_tests(self.folder, tests, compiled)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        return {0: "passed", -signal.SIGALRM: "hung"}.get(status, "failed")
+
+def _forked(folder: Path, arguments: list[str], compiled: Path, plugin: Callable[[], object]) -> bool:
+    """Whether a test fails, or takes too long; pytest stops at the first that does."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)  # of CPU time
+        signal.alarm(PATIENCE * int(MOST_SECONDS))
+        _run_tests(folder, arguments, compiled, plugin)
+    return os.waitpid(child, 0)[1] != 0
 
 
-def _run_tests(folder: Path, tests: list[str], compiled: Path) -> None:
+def _run_tests(folder: Path, arguments: list[str], compiled: Path, plugin: Callable[[], object]) -> None:
     """In the forked process, which ends here."""
     import numba
     import pytest
@@ -276,9 +311,10 @@ def _run_tests(folder: Path, tests: list[str], compiled: Path) -> None:
     os.environ |= {"ANSGT_DATA": str(folder / "none"), "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder))
-    code = 1
+    code, options = 1, ["-x", "-q", "-p", "no:cacheprovider", "--no-header"]
     try:
-        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]))
+        code = int(pytest.main([*options, *arguments], plugins=[plugin()]))
+        code = 0 if code == pytest.ExitCode.NO_TESTS_COLLECTED else code
     finally:
         os._exit(code)
 
@@ -298,20 +334,20 @@ def main() -> int:
     import hypothesis  # noqa: F401  (imported once for all children)
     import numba  # noqa: F401
     import pytest  # noqa: F401
-    import scipy.sparse  # noqa: F401
+    import sklearn.metrics  # noqa: F401
     import torch_geometric.data  # noqa: F401
 
     start, killed = time.perf_counter(), 0
     with tempfile.TemporaryDirectory(prefix="ansgt-mutants-", ignore_cleanup_errors=True) as name:
         tree = Tree(Path(name))
-        broken = {tests for tests in _files_of_tests(drawn) if tree.run(None, [tests]) != "passed"}
-        if broken:
+        tree.try_unchanged(drawn)
+        if tree.broken:
             print(
-                f"fail without any change, so they count for nothing: {', '.join(sorted(broken))}", flush=True
+                f"fail without any change, so they count for nothing: {', '.join(sorted(tree.broken))}",
+                flush=True,
             )
         for number, mutant in enumerate(drawn, 1):
-            ends = (tree.run(mutant, [tests]) for tests in tests_of(mutant.file) if tests not in broken)
-            dead = any(end != "passed" for end in ends)
+            dead = tree.notice(mutant)
             killed += dead
             print(f"{number:4d} {'killed' if dead else 'SURVIVED'} {mutant}", flush=True)
     print(
