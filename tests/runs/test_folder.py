@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fuzz_cases import finished
+from fuzz_runs import small_run
 
 from ansgt.errors import BusyError, InputError
 from ansgt.graph import Split
@@ -68,9 +68,16 @@ def test_a_second_writer_is_refused_at_once(tmp_path: Path) -> None:
         pass
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    small_run(folder)
+    return folder / "run"
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    shutil.copytree(finished()[0], tmp_path / "run")
+def run(whole: Path, tmp_path: Path) -> Path:
+    shutil.copytree(whole, tmp_path / "run")
     return tmp_path / "run"
 
 

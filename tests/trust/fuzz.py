@@ -6,7 +6,8 @@ Every case is made from (seed, number) and handled in a forked worker with a lim
 - refused: one `InputError` of at most 600 characters;
 - bad: a traceback, a crash, a hang, too much memory, too long a message, or a silently wrong result.
 
-The exit status is 1 where anything is bad. `--only NUMBER` runs one case in this process, with its traceback.
+A kind of which not one of `MANY` cases was accepted is bad as well: it tests nothing. The exit status is 1 where anything
+is bad. `--only NUMBER` runs one case in this process, with its traceback.
 """
 
 import argparse
@@ -33,15 +34,18 @@ sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np
 import torch
 from figures import store
-from fuzz_cases import CASES, LONGEST, Refused, Wrong, finished
+from fuzz_graphs import GRAPHS
+from fuzz_mutations import LONGEST, Case, Refused, Wrong
 from fuzz_objects import OBJECTS
+from fuzz_runs import RUNS, finished
 
 from ansgt.errors import InputError
 
-CASES.update(OBJECTS)
+CASES: dict[str, Case] = {**GRAPHS, **RUNS, **OBJECTS}
 GOOD = ("fine", "refused")
 BAD = ("traceback", "crash", "hang", "memory", "long", "wrong")
 MOST_MEMORY, MOST_SECONDS = 4 * 2**30, 60.0
+MANY = 300
 PATIENCE = 10
 """A case hangs after `MOST_SECONDS` of its worker's CPU time, or after this many times as long: machines may be busy."""
 
@@ -186,6 +190,10 @@ def main() -> int:
     for kind in asked.kinds:
         print(f"{kind:<18}" + "".join(f"{counts[kind, answer]:>10}" for answer in (*GOOD, *BAD)))
     bad = sum(count for (_, answer), count in counts.items() if answer not in GOOD)
+    for kind in asked.kinds:
+        if not counts[kind, "fine"] and sum(counts[kind, answer] for answer in (*GOOD, *BAD)) >= MANY:
+            print(f"bad: no case of {kind} was accepted")
+            bad += 1
     print(f"{asked.cases} cases, seed {asked.seed}: {bad} bad, {time.perf_counter() - start:.0f} s")
     if asked.record:
         ends: Counter[str] = Counter()

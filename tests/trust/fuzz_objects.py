@@ -17,17 +17,8 @@ import polars as pl
 import pyarrow as pa
 import scipy.sparse as sp
 import torch
-from fuzz_cases import (
-    ODD_NAMES,
-    Rng,
-    Wrong,
-    evil_value,
-    good_graph,
-    mutate_array,
-    mutate_bytes,
-    mutate_tree,
-    pick,
-)
+from fuzz_graphs import ODD_NAMES, good_graph
+from fuzz_mutations import Case, Rng, Wrong, evil_value, mutate_array, mutate_bytes, mutate_tree, pick
 from pyarrow import parquet
 
 import ansgt
@@ -261,7 +252,7 @@ def stored_rows(rng: Rng, folder: Path) -> None:
         raise Wrong("a changed cache gives other rows")
 
 
-OBJECTS = {
+OBJECTS: dict[str, Case] = {
     "tables in memory": tables_in_memory,
     "tables on disk": tables_on_disk,
     "graphml": graphml,

@@ -1,6 +1,7 @@
 """A few hundred cases of the fuzzer; `make fuzz CASES=10000 SEED=0` runs more. The rest tests the fuzzer itself."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from typing import Any
 import fuzz
 import numpy as np
 import pytest
-from fuzz_cases import CASES
+from fuzz import CASES
 
 from ansgt.errors import InputError
 
@@ -31,6 +32,10 @@ def bad(seed: int, cases: int, kinds: list[str]) -> list[str]:
     assert f"{cases} cases, seed {seed}:" in done.stdout, done.stderr[-500:]
     found = [line for line in done.stdout.splitlines() if line.startswith("bad:")]
     assert done.returncode == (1 if found else 0)
+    for kind in set(kinds).intersection(SLOWER):
+        accepted = re.search(rf"^{kind} +(\d+)", done.stdout, re.M)
+        assert accepted, done.stdout
+        assert int(accepted[1]) > 0, f"no case of {kind} was accepted, so it tests nothing"
     return found
 
 
