@@ -79,8 +79,8 @@ class _Scratch(NamedTuple):
     scores: np.ndarray
 
 
-_P, _R, _THRESHOLD, _QUEUED = 0, 1, 2, 3
-"""Columns of a node's state. One row is all that a visit reads."""
+_P, _R, _THRESHOLD = 0, 1, 2
+"""Columns of a node's state; a fourth makes its row a whole number of rows in a line of the processor's cache."""
 
 
 def push_rows(
@@ -116,8 +116,8 @@ def _push_many(
     for chunk in prange((len(nodes) + _CHUNK - 1) // _CHUNK):
         state = np.zeros((n, 4), dtype=np.float32)
         state[:, _THRESHOLD] = walk.eps * degree
-        queue = np.empty(n, dtype=np.int32)
-        touched = np.empty(n, dtype=np.int32)
+        queue = np.empty(n + 1, dtype=np.int32)
+        touched = np.empty(n + 1, dtype=np.int32)
         scores = np.empty(n, dtype=np.float32)
         scratch = _Scratch(state, queue, touched, scores)
         for b in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, len(nodes))):
@@ -132,32 +132,33 @@ def _push_one(source: int, walk: _Walk, scratch: _Scratch) -> int:
     indptr, indices, restart = walk.indptr, walk.indices, walk.restart
     state, queue, touched = scratch.state, scratch.queue, scratch.touched
     size = len(queue)
-    head, waiting, count = 0, 1, 1
+    head, tail, waiting, count = 0, 1, 1, 1
     queue[0], touched[0] = source, source
-    state[source, _R], state[source, _QUEUED] = 1.0, 1.0
+    state[source, _R] = 1.0
     while waiting > 0:
         node = queue[head]
         head = head + 1 if head + 1 < size else 0
         waiting -= 1
         residual = state[node, _R]
         state[node, _P] += restart * residual
-        state[node, _R], state[node, _QUEUED] = 0.0, 0.0
+        state[node, _R] = 0.0
         lo, hi = indptr[node], indptr[node + 1]
         if hi == lo:
             continue
         share = np.float32((1.0 - restart) * residual / (hi - lo))
-        for edge in range(lo, hi):
+        for edge in range(lo, hi):  # no branches: which way they go cannot be guessed
             other = indices[edge]
             before = state[other, _R]
-            state[other, _R] = before + share
-            if before == 0.0 and state[other, _P] == 0.0:
-                touched[count] = other
-                count += 1
-            if before + share > state[other, _THRESHOLD] and state[other, _QUEUED] == 0.0:
-                tail = head + waiting
-                queue[tail if tail < size else tail - size] = other
-                state[other, _QUEUED] = 1.0
-                waiting += 1
+            after = before + share
+            state[other, _R] = after
+            touched[count] = other
+            count += (before == 0.0) & (state[other, _P] == 0.0)
+            threshold = state[other, _THRESHOLD]
+            is_new = (after > threshold) & (before <= threshold)  # beyond its threshold it waits already
+            queue[tail] = other
+            tail += is_new
+            tail = tail if tail < size else 0
+            waiting += is_new
     return count
 
 
