@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph, structure
-from ansgt.heuristics.rows import normalized_rows
+from ansgt.heuristics.rows import Table, normalized_rows
+from ansgt.linalg import narrow
 from ansgt.settings import shown
 from ansgt.stages import stage
 from ansgt.storage import DiskCache
@@ -176,20 +177,19 @@ class Heuristic(ABC):
         cache = self.cache or DiskCache(None)
         key = [*self.key(), self.graph_.content_hash if cache.directory else ""]
         arrays = cache.fetch("heuristics", key, self._tabulate)
-        return sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n, n))
+        indptr = narrow(
+            arrays["indptr"]
+        )  # with row pointers of 64 bits scipy makes a wide copy of all columns
+        return sp.csr_array((arrays["data"], arrays["indices"], indptr), shape=(n, n))
 
     def _tabulate(self) -> dict[str, np.ndarray]:
-        n, blocks = self.graph_.num_nodes, []
+        n = self.graph_.num_nodes
+        table = Table(n)
         with stage(type(self).__name__, n) as at:
             for nodes in self._blocks():
-                blocks.append(self._compute(nodes))
+                table.append(self._compute(nodes))
                 at.advance(len(nodes))
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(b.indptr) for b in blocks]))])
-        return {
-            "data": np.concatenate([b.data for b in blocks]),
-            "indices": np.concatenate([b.indices.astype(np.int32, copy=False) for b in blocks]),
-            "indptr": indptr,
-        }
+        return table.arrays()
 
     def _blocks(self) -> Iterator[np.ndarray]:
         return self.blocks(0, self.graph_.num_nodes)

@@ -48,7 +48,7 @@ class TwoHop(Heuristic):
     array([[0.   , 0.671, 0.329]], dtype=float32)
     """
 
-    block_size = 32_768
+    block_size = 16_384
 
     def _prepare(self, graph: Graph) -> None:
         self._normalized = gcn_norm(graph)

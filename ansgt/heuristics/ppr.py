@@ -37,7 +37,7 @@ class PPR(Heuristic):
     array([[0.611, 0.   , 0.13 , 0.13 , 0.13 ]], dtype=float32)
     """
 
-    block_size = 32_768
+    block_size = 16_384
 
     def __init__(
         self,

@@ -47,24 +47,22 @@ def _top_rows(
     n = len(order)
     for chunk in prange((len(rows) + _CHUNK - 1) // _CHUNK):
         total = np.zeros(n)
-        touched = np.empty(n, dtype=np.int32)
-        scores = np.empty(n, dtype=np.float32)
+        touched = np.empty(n + 1, dtype=np.int32)  # what is written last may not count
+        scores = np.empty(n + 1, dtype=np.float32)
         for b in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, len(rows))):
-            count = 0
+            count = np.uint64(0)  # of a signed place numba asks whether it is negative
             for first in range(one.indptr[rows[b]], one.indptr[rows[b] + 1]):
                 middle, weight = one.indices[first], one.data[first]
-                for second in range(two.indptr[middle], two.indptr[middle + 1]):
+                for second in range(np.uint64(two.indptr[middle]), np.uint64(two.indptr[middle + 1])):
                     other = two.indices[second]
                     before = total[other]
-                    if before == 0.0:
-                        touched[count] = other
-                        count += 1
+                    touched[count] = other
+                    count += np.uint64(before == 0.0)
                     total[other] = before + weight * two.data[second]
-            kept = 0
+            kept = np.uint64(0)
             for t in range(count):
                 other = touched[t]
-                if other != rows[b]:
-                    scores[kept], touched[kept] = total[other], order[other]
-                    kept += 1
+                scores[kept], touched[kept] = total[other], order[other]
+                kept += np.uint64(other != rows[b])
                 total[other] = 0.0
             lengths[b] = keep_largest(scores[:kept], touched[:kept], values[b], columns[b])

@@ -22,7 +22,7 @@ from numba import njit, prange
 from scipy.sparse.csgraph import connected_components
 
 from ansgt.graph import Graph
-from ansgt.heuristics.rows import TopRows, keep_largest
+from ansgt.heuristics.rows import TopRows, sort_by_column, take_largest
 
 _CHUNK = 1024
 _NUM_HUBS = 256
@@ -94,17 +94,15 @@ def push_rows(
     top = TopRows.empty(len(nodes), len(order) if k is None else min(k + 1, len(order)))
     residuals = np.zeros(len(nodes))
     walk = _Walk(known.indptr, known.indices, known.component, known.volume, float(restart), float(eps))
-    _push_many(rank[nodes], walk, *top, residuals)
-    found = top.to_csr(len(order))
-    rows = sp.csr_array((found.data, order[found.indices].astype(np.int32), found.indptr), shape=found.shape)
-    rows.sort_indices()
-    return rows, residuals
+    _push_many(rank[nodes], walk, order, *top, residuals)
+    return top.to_csr(len(order)), residuals
 
 
 @njit(cache=True, parallel=True)
 def _push_many(
     nodes: np.ndarray,
     walk: _Walk,
+    order: np.ndarray,
     values: np.ndarray,
     columns: np.ndarray,
     lengths: np.ndarray,
@@ -123,7 +121,11 @@ def _push_many(
         for b in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, len(nodes))):
             count = _push_one(nodes[b], walk, scratch)
             count, residuals[b] = _estimate(nodes[b], count, walk, scratch)
-            lengths[b] = keep_largest(scores[:count], touched[:count], values[b], columns[b])
+            size = take_largest(scores[:count], touched[:count], values[b], columns[b])
+            for at in range(size):
+                columns[b, at] = order[columns[b, at]]
+            sort_by_column(values[b, :size], columns[b, :size])
+            lengths[b] = size
 
 
 @njit(cache=True)
@@ -131,14 +133,14 @@ def _push_one(source: int, walk: _Walk, scratch: _Scratch) -> int:
     """Fills p and r of the state from zeros; returns how many nodes were touched."""
     indptr, indices, restart = walk.indptr, walk.indices, walk.restart
     state, queue, touched = scratch.state, scratch.queue, scratch.touched
-    size = len(queue)
-    head, tail, waiting, count = 0, 1, 1, 1
+    # Unsigned: of a signed place numba asks whether it is negative.
+    one, zero, size = np.uint64(1), np.uint64(0), np.uint64(len(queue))
+    head, tail, count = zero, one, one
     queue[0], touched[0] = source, source
     state[source, _R] = 1.0
-    while waiting > 0:
+    while head != tail:
         node = queue[head]
-        head = head + 1 if head + 1 < size else 0
-        waiting -= 1
+        head = head + one if head + one < size else zero
         residual = state[node, _R]
         state[node, _P] += restart * residual
         state[node, _R] = 0.0
@@ -147,19 +149,18 @@ def _push_one(source: int, walk: _Walk, scratch: _Scratch) -> int:
             continue
         share = np.float32((1.0 - restart) * residual / (hi - lo))
         for edge in range(lo, hi):  # no branches: which way they go cannot be guessed
-            other = indices[edge]
+            other = np.uint32(indices[edge])
             before = state[other, _R]
             after = before + share
             state[other, _R] = after
             touched[count] = other
-            count += (before == 0.0) & (state[other, _P] == 0.0)
+            count += np.uint64(before == 0.0) & np.uint64(state[other, _P] == 0.0)
             threshold = state[other, _THRESHOLD]
-            is_new = (after > threshold) & (before <= threshold)  # beyond its threshold it waits already
+            is_new = np.uint64(after > threshold) & np.uint64(before <= threshold)  # else it waits already
             queue[tail] = other
             tail += is_new
-            tail = tail if tail < size else 0
-            waiting += is_new
-    return count
+            tail = tail if tail < size else zero
+    return np.int64(count)
 
 
 @njit(cache=True)
@@ -171,15 +172,15 @@ def _estimate(source: int, count: int, walk: _Walk, scratch: _Scratch) -> tuple[
     for t in range(count):
         left += state[touched[t], _R]
     far = (1.0 - restart) * left / max(walk.volume[component[source]], 1.0)
-    total = count
+    total = np.uint64(count)
     for hub in range(min(_NUM_HUBS, len(component))):  # the first nodes are those of largest degree
-        if component[hub] == component[source] and state[hub, _P] == 0.0 and state[hub, _R] == 0.0:
-            touched[total] = hub
-            total += 1
+        is_new = np.uint64(state[hub, _P] == 0.0) & np.uint64(state[hub, _R] == 0.0)
+        touched[total] = hub
+        total += is_new & np.uint64(component[hub] == component[source])
     for t in range(total):
-        node = touched[t]
-        degree = indptr[node + 1] - indptr[node]
+        node = np.uint32(touched[t])
+        degree = indptr[node + np.uint32(1)] - indptr[node]
         score = state[node, _P] + restart * state[node, _R] + far * degree
         scores[t] = np.float32(0.0 if node == source else score)
         state[node, _P], state[node, _R] = 0.0, 0.0
-    return total, left
+    return np.int64(total), left

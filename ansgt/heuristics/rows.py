@@ -15,8 +15,8 @@ LARGE = 1_000_000
 _JIT_PAYS = 2_000_000
 _JIT_PAYS_DENSE = 16_000_000
 """Smaller work is done without numba: compiling a kernel takes seconds on the first run of a machine."""
-_COARSE, _BINS, _FEW = 18, 1024, 32
-"""Bits of a float that a bin leaves out at first, bins, and how many values are rather sorted."""
+_BINS, _FEW = 1024, 32
+"""Bins at most, and how many values are rather compared one by one."""
 
 
 def normalized_rows(scores: sp.csr_array, nodes: np.ndarray, k: int | None = None) -> sp.csr_array:
@@ -117,6 +117,42 @@ class TopRows(NamedTuple):
         return sp.csr_array((data, indices, narrow(indptr)), shape=(len(self.lengths), num_columns))
 
 
+class Table:
+    """Rows of all nodes, from blocks of them, without a second copy: room for more is taken as blocks come.
+
+    Args:
+        num_rows: of all blocks.
+    """
+
+    def __init__(self, num_rows: int) -> None:
+        self.lengths = np.zeros(num_rows, dtype=np.int64)
+        self.data, self.indices = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int32)
+        self.done = self.used = 0
+
+    def append(self, block: sp.csr_array) -> None:
+        """The rows that follow."""
+        first, last = self.done, self.done + block.shape[0]
+        self.lengths[first:last] = np.diff(block.indptr)
+        end = self.used + block.nnz
+        if end > len(self.data):
+            # pages of main memory are taken when they are written to, so that what is too much costs nothing
+            room = int(1.1 * end / last * len(self.lengths)) if last < len(self.lengths) else end
+            self.data, self.indices = (_with_room(one, self.used, room) for one in (self.data, self.indices))
+        self.data[self.used : end], self.indices[self.used : end] = block.data, block.indices
+        self.done, self.used = last, end
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """data, indices and indptr."""
+        indptr = np.concatenate([[0], np.cumsum(self.lengths)])
+        return {"data": self.data[: self.used], "indices": self.indices[: self.used], "indptr": indptr}
+
+
+def _with_room(array: np.ndarray, used: int, room: int) -> np.ndarray:
+    larger = np.empty(room, dtype=array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
 @njit(cache=True, parallel=True)
 def _pack(
     values: np.ndarray, columns: np.ndarray, indptr: np.ndarray, data: np.ndarray, indices: np.ndarray
@@ -135,15 +171,24 @@ def keep_largest(
 
     Columns are distinct and not negative; among equal values the smaller column wins. Linear, whatever the order.
     """
+    size = take_largest(values, columns, out_values, out_columns)
+    for at in range(1, size):
+        if out_columns[at] < out_columns[at - 1]:
+            sort_by_column(out_values[:size], out_columns[:size])
+            break
+    return size
+
+
+@njit(cache=True)
+def take_largest(
+    values: np.ndarray, columns: np.ndarray, out_values: np.ndarray, out_columns: np.ndarray
+) -> int:
+    """`keep_largest` with the columns in any order."""
     size = min(len(out_values), len(values))
     if size == len(values):
         out_values[:size], out_columns[:size] = values, columns
     else:
         _take_largest(values, columns, out_values, out_columns)
-    for at in range(1, size):
-        if out_columns[at] < out_columns[at - 1]:
-            _sort_by_column(out_values[:size], out_columns[:size])
-            break
     return size
 
 
@@ -153,38 +198,63 @@ def _take_largest(
 ) -> None:
     """Fills the outputs, in any order: whole bins of large values, then the best of the bin that is needed in part.
 
-    The bits of a float, as an integer, rise with it; bins are 1/32 of an octave wide, and thinner in a bin of many.
+    The bits of a float, as an integer, rise with it; so does a bin, some hundreds of which span the range of the values.
+    Where values are equal the negated columns are the integers.
     """
-    filled, shift = 0, _COARSE
+    filled, is_tie = 0, False
+    key = values.astype(np.float32).view(np.int32)  # rounding keeps the order, but for ties
+    for at in range(len(key)):
+        key[at] ^= (key[at] >> 31) & 0x7FFFFFFF
     while True:
         wanted = len(out_values) - filled
-        if len(values) <= max(_FEW, wanted) or shift < 0:
-            best = _best(values, columns, wanted)
-            out_values[filled:], out_columns[filled:] = values[best], columns[best]
+        if len(values) <= max(_FEW, wanted):
+            _pick(values.copy(), columns.copy(), out_values[filled:], out_columns[filled:])
             return
-        place = values.astype(np.float32).view(np.int32)  # rounding keeps the order, but for ties
-        for at in range(len(place)):
-            place[at] = (place[at] ^ ((place[at] >> 31) & 0x7FFFFFFF)) >> shift
-        top = place.max()
-        count = np.zeros(_BINS, dtype=np.int64)
-        for at in range(len(place)):
-            place[at] = min(np.int64(top) - place[at], _BINS - 1)
-            count[place[at]] += 1
+        top, least = np.int64(key.max()), np.int64(key.min())
+        if top == least:
+            if is_tie or values.min() < values.max():  # apart in double precision alone
+                best = _best(values, columns, wanted)
+                out_values[filled:], out_columns[filled:] = values[best], columns[best]
+                return
+            key, is_tie = -columns.astype(np.int32), True
+            continue
+        shift = 0
+        while (top - least) >> shift >= _BINS:
+            shift += 1
+        count = np.zeros(_BINS, dtype=np.int32)
+        for at in range(len(key)):
+            count[np.uint64((top - key[at]) >> shift)] += 1
         edge = 0
         while count[edge] < wanted:
             wanted -= count[edge]
             edge += 1
-        rest, left = np.empty(count[edge], dtype=np.int64), 0
-        for at in range(len(place)):
-            if place[at] < edge:
-                out_values[filled], out_columns[filled] = values[at], columns[at]
-                filled += 1
-            elif place[at] == edge:
-                rest[left] = at
-                left += 1
-        if left == len(values):
-            shift -= _COARSE // 2
-        values, columns = values[rest], columns[rest]
+        above, last = top - (edge << shift), top - ((edge + 1) << shift)
+        best, rest = np.empty(len(key), dtype=np.int32), np.empty(len(key), dtype=np.int32)
+        whole, left = np.uint64(0), np.uint64(0)  # of a signed place numba asks whether it is negative
+        for at in range(len(key)):  # no branches: which way they go cannot be guessed
+            best[whole] = at
+            whole += np.uint64(key[at] > above)
+            rest[left] = at
+            left += np.uint64(key[at] <= above) & np.uint64(key[at] > last)
+        for at in best[:whole]:
+            out_values[filled], out_columns[filled] = values[at], columns[at]
+            filled += 1
+        values, columns, key = values[rest[:left]], columns[rest[:left]], key[rest[:left]]
+
+
+@njit(cache=True)
+def _pick(values: np.ndarray, columns: np.ndarray, out_values: np.ndarray, out_columns: np.ndarray) -> None:
+    """The best of a few, one after the other; the inputs are used up."""
+    if len(out_values) == len(values):
+        out_values[:], out_columns[:] = values, columns
+        return
+    for place in range(len(out_values)):
+        best = place
+        for at in range(place + 1, len(values)):
+            if values[at] > values[best] or (values[at] == values[best] and columns[at] < columns[best]):
+                best = at
+        out_values[place], out_columns[place] = values[best], columns[best]
+        values[best], columns[best] = values[place], columns[place]
 
 
 @njit(cache=True)
@@ -195,24 +265,29 @@ def _best(values: np.ndarray, columns: np.ndarray, count: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _sort_by_column(values: np.ndarray, columns: np.ndarray) -> None:
-    """Sorts both by column, by counting its bytes from the lowest to the highest."""
-    highest = columns.max()
+def sort_by_column(values: np.ndarray, columns: np.ndarray) -> None:
+    """Sorts both by column, by counting its digits of at most nine bits from the lowest to the highest."""
+    highest, width = np.int64(columns.max()), np.int64(1)
+    while highest >> width > 0:
+        width += 1
+    passes = (width + 8) // 9
+    bits = (width + passes - 1) // passes
+    mask = np.uint64((1 << bits) - 1)
     next_values, next_columns = np.empty_like(values), np.empty_like(columns)
-    place = np.empty(257, dtype=np.int64)
-    shift = 0
-    while highest >> shift > 0:
+    place = np.empty((1 << bits) + 1, dtype=np.int32)
+    for number in range(passes):
+        shift = np.uint64(number * bits)
         place[:] = 0
         for column in columns:
-            place[((column >> shift) & 255) + 1] += 1
-        for byte in range(256):
-            place[byte + 1] += place[byte]
+            place[((np.uint64(column) >> shift) & mask) + np.uint64(1)] += 1
+        for digit in range(1 << bits):
+            place[digit + 1] += place[digit]
         for at in range(len(columns)):
-            byte = (columns[at] >> shift) & 255
-            next_values[place[byte]], next_columns[place[byte]] = values[at], columns[at]
-            place[byte] += 1
+            digit = (np.uint64(columns[at]) >> shift) & mask
+            to = np.uint64(place[digit])
+            next_values[to], next_columns[to] = values[at], columns[at]
+            place[digit] = to + np.uint64(1)
         values[:], columns[:] = next_values, next_columns
-        shift += 8
 
 
 @njit(cache=True, parallel=True)
@@ -241,7 +316,7 @@ def csr_top_k(matrix: sp.csr_array, k: int) -> sp.csr_array:
     indptr = np.concatenate([[0], np.cumsum(np.minimum(np.diff(matrix.indptr), k))])
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=matrix.dtype)
     _csr_kernel(CSR.of(matrix, dtype=matrix.dtype), indptr, indices, data)
-    return sp.csr_array((data, indices, indptr), shape=matrix.shape)
+    return sp.csr_array((data, indices, narrow(indptr)), shape=matrix.shape)
 
 
 def dense_top_k(

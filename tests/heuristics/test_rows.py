@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ansgt.errors import InputError
 from ansgt.heuristics import rows
-from ansgt.heuristics.rows import TopRows, csr_top_k, dense_top_k, keep_largest, normalized_rows
+from ansgt.heuristics.rows import Table, TopRows, csr_top_k, dense_top_k, keep_largest, normalized_rows
 from ansgt.testing import check_rows
 
 
@@ -106,3 +106,18 @@ def test_normalized_rows_sort_and_check() -> None:
     assert (out.indices.tolist(), out.data.tolist()) == ([0, 2], [0.75, 0.25])
     with pytest.raises(InputError, match="1 rows of scores for 2 nodes"):
         normalized_rows(unsorted, np.array([0, 1]))
+
+
+def test_a_table_of_blocks_is_their_stack_with_narrow_columns() -> None:
+    blocks = [sp.random_array((4, 9), density=density, rng=1, format="csr") for density in (0.1, 0.9, 0.0)]
+    table = Table(12)
+    for block in blocks:
+        table.append(sp.csr_array(block.astype(np.float32)))
+    arrays = table.arrays()
+    stacked = sp.csr_array(sp.vstack(blocks)).astype(np.float32)
+    assert [arrays[name].tolist() for name in ("data", "indices", "indptr")] == [
+        stacked.data.tolist(),
+        stacked.indices.tolist(),
+        stacked.indptr.tolist(),
+    ]
+    assert arrays["indices"].dtype == np.int32
