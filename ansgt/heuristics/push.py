@@ -160,7 +160,7 @@ def _push_one(source: int, walk: _Walk, scratch: _Scratch) -> int:
             queue[tail] = other
             tail += is_new
             tail = tail if tail < size else zero
-    return np.int64(count)
+    return int(count)
 
 
 @njit(cache=True)
@@ -183,4 +183,4 @@ def _estimate(source: int, count: int, walk: _Walk, scratch: _Scratch) -> tuple[
         score = state[node, _P] + restart * state[node, _R] + far * degree
         scores[t] = np.float32(0.0 if node == source else score)
         state[node, _P], state[node, _R] = 0.0, 0.0
-    return np.int64(total), left
+    return int(total), left

@@ -283,10 +283,10 @@ def sort_by_column(values: np.ndarray, columns: np.ndarray) -> None:
         for digit in range(1 << bits):
             place[digit + 1] += place[digit]
         for at in range(len(columns)):
-            digit = (np.uint64(columns[at]) >> shift) & mask
-            to = np.uint64(place[digit])
+            own = (np.uint64(columns[at]) >> shift) & mask
+            to = np.uint64(place[own])
             next_values[to], next_columns[to] = values[at], columns[at]
-            place[digit] = to + np.uint64(1)
+            place[own] = to + np.uint64(1)
         values[:], columns[:] = next_values, next_columns
 
 
