@@ -146,6 +146,20 @@ def test_split_checks_against_a_graph() -> None:
         Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([2]), "s").check(graph)
 
 
+def test_of_many_classes_without_training_nodes_ten_are_named() -> None:
+    graph = Graph.from_arrays(torch.eye(13), torch.tensor([[0], [1]]), list(range(13)))
+    with pytest.warns(UserWarning, match=r"of class \[1, 2, 3, 4, 5, 6, 7, 8, 9, 10\] and 2 others"):
+        Split(torch.tensor([0]), torch.tensor([1]), torch.tensor([2]), "s").check(graph)
+
+
+@pytest.mark.parametrize("place", [[-1, 0], [4, 0], [0, -1], [0, 3]])
+def test_sparse_features_outside_their_shape_are_refused(place: list[int]) -> None:
+    indices = torch.tensor([[0, place[0]], [1, place[1]]])
+    x = torch.sparse_coo_tensor(indices, torch.ones(2), (4, 3), check_invariants=False)
+    with pytest.raises(InputError, match=r"names a place outside its shape \[4, 3\]"):
+        Graph.from_arrays(x, torch.tensor([[0], [1]]), [0, 1, 0, 1])
+
+
 def test_split_hash_and_majority_share() -> None:
     one = Split(torch.tensor([1, 0]), torch.tensor([2]), torch.tensor([3, 4]), "a")
     same = Split(torch.tensor([0, 1]), torch.tensor([2]), torch.tensor([4, 3]), "b")

@@ -31,6 +31,11 @@ def test_step_rule_by_hand() -> None:
     np.testing.assert_allclose(bandit.probabilities(), [0.8 * w + 0.1, 0.8 * (1 - w) + 0.1])
 
 
+def test_step_rule_gains_nine_tenths_for_half_as_much_again() -> None:
+    change = StepRule().change(torch.tensor([1.5, 1.0, 1.0, 1.0]), torch.full((4,), 0.25), 0.05)
+    assert float(change[0] - change[1]) == pytest.approx(8 / 9, rel=1e-6)
+
+
 def test_step_rule_does_not_see_the_scale_of_rewards() -> None:
     one, two = Exp4P(num_arms=3), Exp4P(num_arms=3)
     one.update([1.0, 2.0, 3.0])
