@@ -6,11 +6,15 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numba.core.dispatcher import Dispatcher
 
 if (
     not torch.cuda.is_available()
@@ -65,3 +69,18 @@ def scored() -> tuple[np.ndarray, np.ndarray]:
     probabilities = rng.dirichlet(np.ones(4), size=300).astype(np.float32)
     label = np.where(rng.random(300) < 0.6, probabilities.argmax(axis=1), rng.integers(0, 4, 300))
     return probabilities, label
+
+
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
+    """Runs work with its compiled loops in Python, which checks every index; compiled ones write past an array's end."""
+
+    def run(work: Callable[[], Any]) -> Any:
+        with monkeypatch.context() as patch, np.errstate(over="ignore"):
+            for module in [one for name, one in sys.modules.items() if name.startswith("ansgt.")]:
+                for name, value in list(vars(module).items()):
+                    if isinstance(value, Dispatcher):
+                        patch.setattr(module, name, value.py_func)
+            return work()
+
+    return run

@@ -57,6 +57,15 @@ def test_contract(name, rate):
 
 
 @pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("graph", [random_graph(60, num_isolated=5), power_law_graph(50), star_graph(12)])
+def test_loops_stay_within_their_arrays(name, graph, uncompiled):
+    expected = resolve(name, rate=0.3).fit(graph)
+    forget(graph)
+    found = uncompiled(lambda: resolve(name, rate=0.3).fit(graph))
+    assert found.assignment.tolist() == expected.assignment.tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_one_seed_gives_one_assignment_on_any_number_of_threads(name, monkeypatch):
     monkeypatch.setattr("ansgt.coarsening.base.SERIAL_BELOW", 0)  # let small graphs use threads too
     graph = power_law_graph(700, num_features=4)

@@ -1,7 +1,8 @@
 """What every heuristic must do: conformance, settings, names and objects, the cache."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,20 @@ def graphs(draw: st.DrawFn) -> Graph:
 def test_conformance(name: str) -> None:
     check_heuristic(HEURISTICS[name])
     check_heuristic(HEURISTICS[name](max_candidates=2))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bound", [None, 4])
+@pytest.mark.parametrize("graph", [random_graph(num_isolated=3), star_graph(12)])
+def test_loops_stay_within_their_arrays(
+    name: str, bound: int | None, graph: Graph, uncompiled: Callable[[Callable[[], Any]], Any]
+) -> None:
+    nodes = np.arange(graph.num_nodes)
+
+    def rows() -> Any:
+        return HEURISTICS[name](max_candidates=bound).fit(graph).rows(nodes).toarray()
+
+    np.testing.assert_allclose(uncompiled(rows), rows(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)

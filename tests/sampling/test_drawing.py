@@ -1,4 +1,6 @@
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,6 +82,17 @@ def test_race_twins_draw_the_same(batch: int, width: int, winners: int, zeros: f
     two = race_torch(torch.from_numpy(weights), ids, keys, winners)
     assert torch.equal(one.position, two.position)
     np.testing.assert_allclose(one.tau, two.tau, rtol=1e-12)
+
+
+def test_loops_of_the_race_stay_within_their_arrays(uncompiled: Callable[[Callable[[], Any]], Any]) -> None:
+    weights = torch.rand(4, 30, dtype=torch.float64) * (torch.rand(4, 30) > 0.3)
+    ids, keys = torch.arange(30).expand(4, 30), sequence_keys(stream(1), torch.arange(4), 3)
+    for winners in (1, 6, 30, 40):
+        one, two = (
+            uncompiled(lambda n=winners: race(weights, ids, keys, n)),
+            race_torch(weights, ids, keys, winners),
+        )
+        assert torch.equal(one.position, two.position)
 
 
 def test_layout_of_the_row_does_not_matter() -> None:
