@@ -29,6 +29,7 @@ never touched.
 import json
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -463,6 +464,15 @@ class RunFolder:
             (self.path / name).unlink(missing_ok=True)
         self._info.unlink(missing_ok=True)
 
+    def copy_to(self, target: Path) -> None:
+        """Copies what a run wrote, and nothing else, into an empty folder; links are followed."""
+        for name in OF_RUN:
+            _copy_file(self.path / name, target / name)
+        for folder in folders_of(self.path, FOLDER_OF_SPLIT):
+            (target / folder.name).mkdir()
+            for name in OF_SPLIT:
+                _copy_file(folder / name, target / folder.name / name)
+
     @property
     def _config(self) -> Path:
         return self.path / "config.json"
@@ -487,6 +497,12 @@ def open_run(path: Path | str) -> RunFolder:
     folder.config()
     folder.check()
     return folder
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    if source.exists():
+        check_is_file(source)
+        shutil.copyfile(source, target)
 
 
 def by_model(rows: Rows) -> list[Rows]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 from ansgt.runs.folder import RunFolder
-from ansgt.runs.saving import copy_files
 
 
 class PrivateFolder:
@@ -22,7 +21,7 @@ class PrivateFolder:
     def copy_of(cls, run: RunFolder) -> Self:
         """Holds what a run wrote, so that its folder may change, move or go."""
         own = cls()
-        copy_files(run, own.path)
+        run.copy_to(own.path)
         return own
 
     @classmethod

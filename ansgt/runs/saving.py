@@ -19,9 +19,8 @@ from ansgt.runs.folder import (
     OF_RUN,
     OF_SPLIT,
     RunFolder,
-    folders_of,
 )
-from ansgt.storage import TEMPORARY, check_is_file, exchange, folder_lock, make_folder
+from ansgt.storage import TEMPORARY, exchange, folder_lock, make_folder
 
 FIRST, LAST = "run.json", "config.json"
 """The file that says whose a folder is, and the one that makes a run of it."""
@@ -42,7 +41,7 @@ def save_copy(run: RunFolder, target: Path | str) -> None:
             _remove_leftovers(place)
         beside = stack.enter_context(_beside(place))
         stack.enter_context(folder_lock(beside))
-        copy_files(run, beside)
+        run.copy_to(beside)
         if others or not place.exists():
             _copy_strangers(place, beside)
             beside.chmod(0o777 & ~_umask())
@@ -105,22 +104,6 @@ def _remove_leftovers(place: Path) -> None:
         if ours and (path / LOCK).exists():
             with contextlib.suppress(BusyError), folder_lock(path):
                 shutil.rmtree(path, ignore_errors=True)
-
-
-def copy_files(run: RunFolder, target: Path) -> None:
-    """Copies what a run wrote, and nothing else, into an empty folder; links are followed."""
-    for name in OF_RUN:
-        _copy_file(run.path / name, target / name)
-    for folder in folders_of(run.path, FOLDER_OF_SPLIT):
-        (target / folder.name).mkdir()
-        for name in OF_SPLIT:
-            _copy_file(folder / name, target / folder.name / name)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    if source.exists():
-        check_is_file(source)
-        shutil.copyfile(source, target)
 
 
 def _copy_strangers(source: Path, target: Path) -> None:
