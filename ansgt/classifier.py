@@ -66,13 +66,15 @@ class NodeClassifier(NodeEstimator):
     most are listed; any other (`restart_prob=0.2`) is taken as well.
 
     Args:
-        model: "ansgt", the name of a baseline, a `NodeModel` class of one's own, or "auto": experts of several families.
+        model: "ansgt", the name of a baseline, a `NodeModel` class of one's own, or "auto": experts of all families. None is
+            "auto" where `effort` or `time_limit` is given, else "ansgt".
         seed: of initialisation, draws, and of the validation nodes held out when the data has none.
         device: "auto", "cpu", "cuda", "cuda:<number>".
         val_fraction: share of the training nodes held out when the data has no `val_mask`.
         cache_dir: where heuristics and spectra are kept between fits; None: the user's cache.
-        effort: "quick" (one small model), "default" (the preset that facts of the graph choose) or "best" (several presets
-            and samplings as experts, weighted on validation); None: the settings that ship, and those given here.
+        effort: "quick" (one small model), "default" (the preset that facts of the graph choose, of every family where no
+            model is named) or "best" (several presets of each); experts are weighted on validation. None: the settings
+            that ship, and those given here.
         time_limit: seconds that `fit` may take; they are used for experts, as with "best".
         epochs, patience: training epochs, and after how many without progress training ends (None: never).
         select: validation score that picks the epoch: accuracy, loss, or another metric of `score`.
@@ -183,7 +185,7 @@ class NodeClassifier(NodeEstimator):
         if study is not None:
             found.write()
         self.tuning_ = found.as_dict()
-        kinds = section_kinds(self.model)
+        kinds = section_kinds(config.model_class or config.model_name)
         names = setting_names({section: hints(kind) for section, kind in kinds.items()})
         return self.set_params(
             **{names[place_of(name, config)]: value for name, value in found.values.items()}

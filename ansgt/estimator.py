@@ -31,7 +31,7 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Settings that the constructor does not list are taken, too, and treated alike.
     """
 
-    model: str | type
+    model: str | type | None
     seed: int
     device: str
     val_fraction: float
@@ -41,7 +41,7 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        model: str | type = "ansgt",
+        model: str | type | None = None,
         *,
         epochs: int | Default | None = DEFAULT,
         seed: int = 0,
@@ -97,9 +97,10 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = {*OWN, *self.get_params()}
         strange = [name for name in params if name not in known]
         if strange:
-            from ansgt.runs.prepare import kinds_of
+            from ansgt.runs.prepare import kinds_of, meant
 
-            for kinds in kinds_of(params.get("model", self.model)):
+            asked = {**self.get_params(), **params}
+            for kinds in kinds_of(meant(asked["model"], asked["effort"], asked["time_limit"])):
                 names = setting_names({section: hints(kind) for section, kind in kinds.items()})
                 known |= {*names, *names.values()}
             for name in strange:
@@ -127,10 +128,11 @@ class NodeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _config(self, graph: Graph) -> RunConfig:
-        from ansgt.runs.prepare import Request, build_config  # knows every model
+        from ansgt.runs.prepare import Request, build_config, meant  # knows every model
 
         device = resolve_device(self.device)
         chosen: dict[str, Any] = {"effort": self.effort, "time_limit": self.time_limit}
         chosen |= {"seed": self.seed, "device": device, "num_nodes": graph.num_nodes}
-        request = Request(graph.name, self.model, "given", **chosen)
+        model = meant(self.model, self.effort, self.time_limit)
+        request = Request(graph.name, model, "given", **chosen)
         return build_config(request, overrides=self.given_settings())

@@ -42,7 +42,13 @@ def register(app: typer.Typer) -> None:
 
 def train(
     dataset: DatasetArgument,
-    model: Annotated[str, typer.Option(help="ansgt, a baseline (mlp, gcn, gat, ...), or auto.")] = "ansgt",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="ansgt, a baseline (mlp, gcn, gat, ...), or auto: experts of all families. Default: ansgt; auto with "
+            "--effort or --time-limit."
+        ),
+    ] = None,
     effort: Annotated[
         str | None,
         typer.Option(metavar="quick|default|best", help="Settings from presets: one small model to experts."),
@@ -117,7 +123,7 @@ def train(
     from ansgt.runs.folder import RunFolder
     from ansgt.runs.loggers import flat_settings, logged, logger
     from ansgt.runs.predictions import Predictions, check_target
-    from ansgt.runs.prepare import prepare_run
+    from ansgt.runs.prepare import meant, prepare_run
     from ansgt.runs.run import Environment, OnEpoch, Progress, run
     from ansgt.runs.sweep import Sweep, parse_seeds, swept
     from ansgt.runs.watching import watching
@@ -133,6 +139,7 @@ def train(
     if predictions is not None:
         check_target(predictions, "--predictions")
     source = Source(root, cache_dir, allow_changed_data, download)
+    model = str(meant(model, effort, time_limit))
     options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}
     options |= {"effort": effort, "time_limit": time_limit}
     names = list(dict.fromkeys([*(log_to or ()), *(["tensorboard"] if tensorboard else [])]))

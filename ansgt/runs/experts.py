@@ -1,8 +1,8 @@
 """Which experts a split trains, and what becomes of them: one record, in which each has its weight.
 
 `effort=quick` trains one small model, `default` the preset that the facts choose (with `model=auto` one of every family),
-`best` all presets and samplings. Their probabilities are mixed by what they said of the validation nodes
-(`prediction/progressive.py`).
+`best` several presets, of a single model its samplings too. Their probabilities are mixed by what they said of the
+validation nodes (`prediction/progressive.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,6 +86,8 @@ class Plan:
                 experts = [small.quick(), *sorted(experts, key=lambda one: one.config.model_name in TRAINED)]
             if config.effort == "best" or (config.effort is None and limited):
                 experts += [one for plan in plans for one in plan.others()]
+                if len(plans) == 1:
+                    experts += plans[0].resampled()
         told = {"chosen": {one.family.name: one.preset for one in plans}, "facts": dict(facts.known)}
         most = _most(len(split.val))
         return cls(_distinct(experts)[:most], most, told)
@@ -119,13 +121,18 @@ class _Family:
         return self._expert("quick", [self.family.every, self.family.quick])
 
     def others(self) -> list[Expert]:
-        """The other presets, then the chosen one with other samplings; or with other seeds where there is nothing else."""
-        names = [name for name in self.family.presets if name != self.preset]
+        """The presets that outlived the search's first round, or other seeds where there is nothing else."""
+        names = [name for name in self.family.rule.best or self.family.presets if name != self.preset]
         found = [self._expert(name, self._layers(name)) for name in names]
-        for sampling in self.family.samplings:
-            layers = [*self._layers(self.preset), {"sampling": sampling}]
-            found.append(self._expert(f"{self.preset}, {sampling}", layers))
         return found or [reseeded(self.default(), number) for number in range(1, SEVERAL)]
+
+    def resampled(self) -> list[Expert]:
+        """The chosen preset with other samplings, one heuristic each."""
+        layers = self._layers(self.preset)
+        return [
+            self._expert(f"{self.preset}, {sampling}", [*layers, {"sampling": sampling}])
+            for sampling in self.family.samplings
+        ]
 
     def _layers(self, preset: str) -> list[Mapping[str, Any]]:
         large = self.family.large if self.large else {}

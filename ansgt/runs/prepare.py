@@ -63,6 +63,17 @@ class Request:
         return self.model == AUTO or self.effort is not None or self.time_limit is not None
 
 
+def meant(model: str | type | None, effort: str | None, time_limit: float | None) -> str | type:
+    """The model to train: the one that is named; else experts of all families for an effort or a time, else ANS-GT.
+
+    >>> meant(None, None, None), meant(None, "default", None), meant("gcn", "best", None)
+    ('ansgt', 'auto', 'gcn')
+    """
+    if model is not None:
+        return model
+    return "ansgt" if effort is None and time_limit is None else AUTO
+
+
 def prepare_run(
     dataset: str | Dataset,
     model: str | type = "ansgt",

@@ -33,6 +33,7 @@ class Rule:
     Args:
         low, high: names below the threshold, and from it on.
         fact, threshold: None where there is one preset for all.
+        best: the presets that `effort=best` trains; all of the family where there are none.
 
     >>> Rule("draws", "hubs", "mean_degree", 10.0).preset({"mean_degree": 12.5})
     'hubs'
@@ -42,6 +43,7 @@ class Rule:
     high: str | None = None
     fact: str | None = None
     threshold: float = 0.0
+    best: tuple[str, ...] = ()
 
     def preset(self, facts: Known) -> str:
         if self.high is None or self.fact is None or facts[self.fact] < self.threshold:

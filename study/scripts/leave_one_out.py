@@ -14,6 +14,7 @@ questions about mixtures of models. `study.scripts.judge` reads them.
 import argparse
 import io
 import json
+import lzma
 import tarfile
 import tempfile
 import time
@@ -209,13 +210,13 @@ def train_slowly(plan: dict[str, Any], options: argparse.Namespace, out: Path) -
     folder.mkdir(parents=True, exist_ok=True)
     options.probabilities = str(folder)
     started, seconds = time.time(), options.seconds
-    rows = [row for path in sorted(out.glob("rows-*.jsonl")) for row in read_rows(path)]
+    rows = [row for path in sorted(out.glob("rows-*.jsonl*")) for row in read_rows(path)]
     for tasks in slow_rounds(plan, rows, options.splits):
         done = {name_of(row) for row in rows if "error" not in row}
         tasks = [task for task in tasks if name_of(task) not in done]
         options.seconds = seconds - (time.time() - started)
         if tasks and options.seconds > 0:
-            path = out / f"rows-{len(list(out.glob('rows-*.jsonl'))):03d}.jsonl"
+            path = out / f"rows-{len(list(out.glob('rows-*.jsonl*'))):03d}.jsonl"
             run_pool(train_one, tasks, options, path)
             rows += read_rows(path)
 
@@ -265,7 +266,9 @@ def pack(folder: Path, out: Path, most: int = 4) -> None:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """The rows of a file; `.xz` is unpacked."""
+    text = lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text()
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def main() -> None:

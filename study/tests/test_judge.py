@@ -1,5 +1,6 @@
 """The verdict on made-up rows: defaults without the left-out graph, thresholds that pay, mixtures, what is missing."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import yaml
 
 from ansgt.config import CONFIG_FOLDERS
 from ansgt.runs.facts import FACTS
-from study.scripts.judge import Row, Rule, Verdict, arms, choose, report, standings, with_rules
+from study.scripts.judge import arms, report, standings, with_rules
+from study.scripts.verdict import Row, Rule, Verdict, choose
 
 GRAPHS = ["a", "b", "c", "d"]
 FAMILIES = ("ansgt", "mlp", "linkx", "gcn", "sage", "gat", "gprgnn", "h2gcn", "acmgcn")
@@ -61,7 +63,7 @@ def test_a_threshold_must_pay() -> None:
         "d": {"one": 0.5, "two": 0.9},
     }
     rule = choose(split, FACT)
-    assert rule == Rule("one", "two", "homophily", 0.5, 0.0)
+    assert rule == Rule("one", "two", "homophily", 0.5, regret=0.0)
     assert [rule.candidate(FACT[graph]) for graph in GRAPHS] == ["one", "one", "two", "two"]
     level = {"a": {"one": 0.9, "two": 0.895}, "c": {"one": 0.9, "two": 0.907}}
     assert str(choose(level, FACT)) == "two"  # a threshold saves a quarter of a point
@@ -116,8 +118,11 @@ def test_standings_and_mixtures() -> None:
     assert first[5] == "-1.0 (d)"
     own = found.test["a"]
     assert own["ansgt"] == 0.8  # the candidate of the best validation, not of the best test
-    assert own["effort=best"] == pytest.approx(0.8)  # validation gives `one` nearly all weight
-    assert own["model=auto"] == pytest.approx(0.8, abs=0.03)
+    assert own["ansgt, best"] == pytest.approx(0.8)  # validation gives `one` nearly all weight
+    assert own["auto"] == pytest.approx(0.8, abs=0.03)
+    again = replace(found, stored=lambda _: None)  # the probabilities are gone
+    assert again.test["a"] == own
+    assert replace(again, mixed={}).test["a"].get("auto") is None
 
 
 def test_incomplete_rows() -> None:
@@ -150,12 +155,15 @@ def test_arms_as_experts() -> None:
 
 def test_the_verdicts_rules_are_those_that_the_product_applies() -> None:
     path = CONFIG_FOLDERS[1] / "presets.yaml"
-    rules = {"ansgt": Rule("draws", "hubs", "mean_degree", 12.5), "acmgcn": Rule("plus")}
+    rules = {
+        "ansgt": Rule("draws", "hubs", "mean_degree", 12.5),
+        "acmgcn": Rule("plus", best=("plus", "quick")),
+    }
     content = yaml.safe_load(with_rules(path.read_text(), rules))
     before = yaml.safe_load(path.read_text())
     chosen = {"low": "draws", "high": "hubs", "fact": "mean_degree", "threshold": 12.5}
     assert content["families"]["ansgt"]["rule"] == chosen
-    assert content["families"]["acmgcn"]["rule"] == {"low": "plus"}
+    assert content["families"]["acmgcn"]["rule"] == {"low": "plus", "best": ["plus", "quick"]}
     for family in rules:
         del content["families"][family]["rule"], before["families"][family]["rule"]
     assert content == before

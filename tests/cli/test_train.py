@@ -69,13 +69,13 @@ def test_effort_shows_what_was_trained_with_its_weight(tmp_path: Path) -> None:
     options = ["--device", "cpu", "--effort", "best", "-o", "epochs=2", "--run-dir", str(tmp_path / "run")]
     trained = call("train", "newman", "--model", "gcn", *options)
     names = [one["name"] for one in trained["experts"][0]]
-    assert names == ["gcn default", "gcn wide"]
+    assert names == ["gcn residual", "gcn calm"]
     assert trained["num_models"] == 2
     assert sum(one["weight"] for one in trained["experts"][0]) == pytest.approx(1)
     shown = CliRunner().invoke(
         build_app(["train"]), ["train", "newman", "--model", "gcn", *options, "--overwrite"]
     )
-    assert "gcn wide" in shown.stdout
+    assert "gcn calm" in shown.stdout
     assert "in expected log loss" in shown.stdout
 
 
@@ -85,7 +85,7 @@ def test_effort_shows_what_was_trained_with_its_weight(tmp_path: Path) -> None:
         (["--effort", "more"], "Setting effort must be one of quick, default, best"),
         (["--time-limit", "-3"], "Setting time_limit must be greater than 0"),
         (["--time-limit", "nan"], "Setting time_limit must be"),
-        (["--model", "auto", "-o", "heads=3"], "nknown setting 'heads'"),
+        (["--model", "auto", "-o", "hedas=3"], "nknown setting 'hedas'"),
         (["--model", "atuo"], "nknown model 'atuo'"),
         (["--model", "auto", "--config", "x.yaml"], "A settings file says what is trained"),
     ],

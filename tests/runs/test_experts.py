@@ -16,6 +16,7 @@ from ansgt.prediction.progressive import expert_weights, likelihoods_of, most_ex
 from ansgt.runs.experts import Plan, stored_experts
 from ansgt.runs.folder import RunFolder
 from ansgt.runs.prepare import prepare_run
+from ansgt.runs.presets import Presets
 from ansgt.runs.reopen import FinishedRun, evaluate_run
 from ansgt.runs.run import Environment, Progress, run
 from ansgt.settings import DataSettings
@@ -38,25 +39,27 @@ def planned(model: str, given: dict[str, Any] | None = None, **options: Any) -> 
 
 def test_what_an_effort_trains() -> None:
     assert planned("ansgt", effort="quick") == ["ansgt quick"]
-    assert planned("ansgt", effort="default") == ["ansgt draws"]
-    presets = [f"ansgt {name}" for name in ("draws", "hubs", "alike", "words", "columns")]
-    arms = [f"ansgt draws, {name}" for name in ("1-hop", "2-hop", "ppr", "knn", "fixed")]
+    shipped = Presets.shipped()
+    first, *others = shipped.families["ansgt"].rule.best
+    chosen = shipped.families["ansgt"].rule.low
+    assert planned("ansgt", effort="default") == [f"ansgt {chosen}"]
+    presets = [f"ansgt {name}" for name in (chosen, *(name for name in (first, *others) if name != chosen))]
+    arms = [f"ansgt {chosen}, {name}" for name in ("1-hop", "2-hop", "ppr", "knn", "fixed")]
     assert planned("ansgt", effort="best") == [*presets, *arms]
-    assert planned("gcn", effort="best") == [
-        f"gcn {name}" for name in ("default", "wide", "residual", "calm", "deep")
-    ]
+    assert sorted(planned("gcn", effort="best")) == ["gcn calm", "gcn residual"]
     assert planned("appnp", effort="best") == ["appnp default", "appnp default #2", "appnp default #3"]
     assert planned("auto", effort="quick") == ["sage quick"]
-    families = ["ansgt", "gcn", "gprgnn", "sage", "acmgcn", "linkx"]
-    assert [name.split()[0] for name in planned("auto")] == families
-    assert len(planned("auto", effort="best")) == 5 * 5 + 4 + 6
+    assert [name.split()[0] for name in planned("auto")] == list(shipped.families)
+    best = planned("auto", effort="best")
+    assert best[: len(shipped.auto)] == planned("auto")
+    assert len(best) == sum(len(family.rule.best) for family in shipped.families.values())
 
 
 def test_a_time_limit_begins_with_what_is_cheap() -> None:
-    assert planned("ansgt", time_limit=60, effort="default") == ["sage quick", "ansgt draws"]
+    assert planned("ansgt", time_limit=60, effort="default") == ["sage quick", "ansgt hubs"]
     names = planned("auto", time_limit=60)
-    assert names[:2] == ["sage quick", "gcn default"]
-    assert names.index("linkx default") < names.index("ansgt draws") < names.index("gcn wide")
+    assert names[:2] == ["sage quick", "mlp wide"]
+    assert names.index("linkx wide") < names.index("ansgt hubs") < names.index("mlp bare")
 
 
 def test_no_more_experts_than_the_validation_nodes_support() -> None:
@@ -69,7 +72,7 @@ def test_no_more_experts_than_the_validation_nodes_support() -> None:
     assert [one.name for one in many.in_time("best")][:4] == [
         *(one.name for one in plan.experts),
         "sage quick #2",
-        "ansgt draws #2",
+        "ansgt hubs #2",
     ]
 
 
@@ -183,7 +186,7 @@ def test_too_few_validation_nodes_give_a_plain_mean(tmp_path: Path) -> None:
     _, config = prepare_run(data, "gcn", device="cpu", split="given", effort="best", overrides={"epochs": 2})
     run(config, data, tmp_path / "r")
     result = RunFolder(tmp_path / "r").split(0).result()
-    assert [one["weight"] for one in result["models"]] == pytest.approx([0.2] * 5)
+    assert [one["weight"] for one in result["models"]] == pytest.approx([0.5, 0.5])
     assert result["aggregation"] == {"rule": "mean", "bound": None, "num_val": 5}
 
 

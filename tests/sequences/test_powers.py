@@ -28,7 +28,8 @@ def test_first_rows_are_those_of_all_pairs(kind: str) -> None:
     powers = POWERS[kind](graph.adj)
     ids = torch.randint(-1, 200, (40, 9), generator=torch.Generator().manual_seed(0))
     for rows in (1, 3):
-        assert torch.equal(pairs(powers, ids, rows), pairs(powers, ids)[:, :rows])
+        some, every = pairs(powers, ids, rows), pairs(powers, ids)[:, :rows]
+        torch.testing.assert_close(some, every, rtol=1e-6, atol=1e-7)  # fewer rows may sum in another order
 
 
 @pytest.mark.parametrize("kind", POWERS)

@@ -112,7 +112,9 @@ def test_the_centres_row_is_the_first_of_all_pairs(mode: str, with_coarse: bool)
     every, centre = (
         Proximity(mode=mode, centre_only=only).fit(graph, coarse).pairs(ids, mask) for only in (False, True)
     )
-    assert torch.equal(centre, every[:, :1])
+    torch.testing.assert_close(
+        centre, every[:, :1], rtol=1e-6, atol=1e-7
+    )  # fewer rows may sum in another order
 
 
 def test_bad_input() -> None:
