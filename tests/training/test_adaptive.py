@@ -85,6 +85,15 @@ def test_the_bandit_is_updated_every_period_and_recorded() -> None:
     )
 
 
+def test_samples_are_drawn_anew_after_every_third_epoch_where_asked() -> None:
+    one, drawn = learner("redraw_every=3", "update_period=100"), []
+    for epoch in range(6):
+        before = one.tables.ids.clone()
+        train(one, epoch, epoch + 1)
+        drawn.append(not torch.equal(one.tables.ids, before))
+    assert drawn == [False, False, True, False, False, True]
+
+
 @pytest.mark.parametrize("sampling", ["fixed", "1-hop", "knn"])
 def test_without_adaptation_the_mixture_stays(sampling: str) -> None:
     one = learner(f"sampling={sampling}")

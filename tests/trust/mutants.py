@@ -56,7 +56,10 @@ NAMED = {
 NAMED |= {other: one for one, other in NAMED.items()}
 SILENT = ("warn", "InputError", "BrokenRunError", "unknown_name", "njit", "field")
 """Calls whose arguments are words, or advice for a compiler."""
-SAME: dict[str, str] = {}
+SAME: dict[str, str] = {
+    r"runs/executors.py: torch.set_num_threads": "threads of a worker cost time alone",
+    r"coarsening/__init__.py: (rng|edges|x) =|warm-up": "warming up compiles; what it coarsens is thrown away",
+}
 """`file: source of a line` (a regular expression) -> why no result depends on it."""
 
 
@@ -84,12 +87,12 @@ def mutants_of(file: str, source: str) -> list[Mutant]:
         end = int(offsets[(node.end_lineno or 0) - 1]) + (node.end_col_offset or 0)
         before = source.encode()[start:end].decode()
         found.append(Mutant(file, node.lineno, start, end, before, after))
-    lines = source.splitlines()
-    return [one for one in found if not _is_same(file, lines[one.line - 1])]
+    return found
 
 
-def _is_same(file: str, line: str) -> bool:
-    return any(re.search(place, f"{file}: {line.strip()}") for place in SAME)
+def _is_same(mutant: Mutant) -> bool:
+    line = (ROOT / "ansgt" / mutant.file).read_text().splitlines()[mutant.line - 1]
+    return any(re.search(place, f"{mutant.file}: {line.strip()}") for place in SAME)
 
 
 def _changes(node: ast.AST, indices: list[str]) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
@@ -190,7 +193,8 @@ def sample(number_of: int, seed: int, files: Sequence[str]) -> list[Mutant]:
     rng = np.random.default_rng(seed)
     drawn: dict[tuple[str, int], Mutant] = {}
     for at in rng.permutation(len(everyone)):
-        drawn.setdefault((everyone[at].file, everyone[at].line), everyone[at])
+        if not _is_same(everyone[at]):
+            drawn.setdefault((everyone[at].file, everyone[at].line), everyone[at])
         if len(drawn) == number_of:
             break
     return list(drawn.values())
@@ -325,9 +329,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--files", nargs="*", help="paths under ansgt/; default: all")
     parser.add_argument("--list", action="store_true", help="names the mutants and runs nothing")
+    parser.add_argument(
+        "--known", type=Path, help="what an earlier run printed: its killed mutants are not tried again"
+    )
     parser.add_argument("--record", action="store_true", help="stores the counts for docs/trust.md")
     asked = parser.parse_args()
     drawn = sample(asked.mutants, asked.seed, asked.files or sources())
+    known = set(re.findall(r"^ *\d+ killed (.*)$", asked.known.read_text() if asked.known else "", re.M))
     if asked.list:
         print(*drawn, sep="\n")
         return 0
@@ -340,14 +348,14 @@ def main() -> int:
     start, killed = time.perf_counter(), 0
     with tempfile.TemporaryDirectory(prefix="ansgt-mutants-", ignore_cleanup_errors=True) as name:
         tree = Tree(Path(name))
-        tree.try_unchanged(drawn)
+        tree.try_unchanged([mutant for mutant in drawn if str(mutant) not in known])
         if tree.broken:
             print(
                 f"fail without any change, so they count for nothing: {', '.join(sorted(tree.broken))}",
                 flush=True,
             )
         for number, mutant in enumerate(drawn, 1):
-            dead = tree.notice(mutant)
+            dead = str(mutant) in known or tree.notice(mutant)
             killed += dead
             print(f"{number:4d} {'killed' if dead else 'SURVIVED'} {mutant}", flush=True)
     print(
