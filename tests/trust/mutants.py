@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
 
 if __name__ == "__main__":  # before numpy is imported; not when pytest collects the doctests of this file
@@ -58,6 +59,7 @@ SILENT = ("warn", "InputError", "BrokenRunError", "unknown_name", "njit", "field
 """Calls whose arguments are words, or advice for a compiler."""
 SAME: dict[str, str] = {
     r"runs/executors.py: torch.set_num_threads": "threads of a worker cost time alone",
+    r"sampling/drawing.py: race_there =": "the twins draw the same",
     r"coarsening/__init__.py: (rng|edges|x) =|warm-up": "warming up compiles; what it coarsens is thrown away",
 }
 """`file: source of a line` (a regular expression) -> why no result depends on it."""
@@ -88,11 +90,6 @@ def mutants_of(file: str, source: str) -> list[Mutant]:
         before = source.encode()[start:end].decode()
         found.append(Mutant(file, node.lineno, start, end, before, after))
     return found
-
-
-def _is_same(mutant: Mutant) -> bool:
-    line = (ROOT / "ansgt" / mutant.file).read_text().splitlines()[mutant.line - 1]
-    return any(re.search(place, f"{mutant.file}: {line.strip()}") for place in SAME)
 
 
 def _changes(node: ast.AST, indices: list[str]) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
@@ -188,16 +185,17 @@ def sources() -> list[str]:
 
 
 def sample(number_of: int, seed: int, files: Sequence[str]) -> list[Mutant]:
-    """Mutants drawn from all of the files, at most one of a line."""
-    everyone = [one for file in files for one in mutants_of(file, (ROOT / "ansgt" / file).read_text())]
-    rng = np.random.default_rng(seed)
-    drawn: dict[tuple[str, int], Mutant] = {}
-    for at in rng.permutation(len(everyone)):
-        if not _is_same(everyone[at]):
-            drawn.setdefault((everyone[at].file, everyone[at].line), everyone[at])
-        if len(drawn) == number_of:
-            break
-    return list(drawn.values())
+    """Mutants drawn from all of the files, at most one of a line; an edit of a source file draws anew for its own lines."""
+    drawn: dict[tuple[str, int], tuple[str, Mutant]] = {}
+    for file in files:
+        source = (ROOT / "ansgt" / file).read_text()
+        for mutant in mutants_of(file, source):
+            line = source.splitlines()[mutant.line - 1].strip()
+            lot = sha256(f"{seed} {file} {line} {mutant.before} {mutant.after}".encode()).hexdigest()
+            if not any(re.search(place, f"{file}: {line}") for place in SAME):
+                place = file, mutant.line
+                drawn[place] = min(drawn.get(place, (lot, mutant)), (lot, mutant), key=lambda one: one[0])
+    return [mutant for _, mutant in sorted(drawn.values(), key=lambda one: one[0])[:number_of]]
 
 
 def mirrored(file: str) -> list[str]:
