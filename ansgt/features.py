@@ -1,6 +1,7 @@
 """What models see of a node's features: normalised, with columns for their number if asked for, dense or CSR."""
 
 from dataclasses import replace
+from typing import Any
 
 import scipy.sparse as sp
 import torch
@@ -9,6 +10,9 @@ from torch import Tensor
 from ansgt.device import multiplies_sparse
 from ansgt.linalg import row_normalize_features, to_torch
 from ansgt.settings import DataSettings
+
+FEW_ENTRIES = 0.5
+"""Share of entries that are not zero up to which features that are never negative count as words."""
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 19, 24, 30, 38, 48, 60, 75, 94, 118)
 """Steps of `size_columns`: each number up to 8, then a quarter more each time. Fixed, so that a trained model reads
@@ -52,7 +56,27 @@ def size_columns(x: Tensor) -> Tensor:
     return (sizes[:, None] >= torch.tensor(SIZES)).to(x.dtype)
 
 
+def suited(x: Tensor) -> tuple[str, dict[str, Any]]:
+    """What `normalize_features=auto` does with features, and the facts that decide it.
+
+    Words and counts (never negative, mostly zero or whole numbers) are divided by their sum: a long page is no other page. A
+    row of measurements is left alone: the sum of numbers of both signs may be next to nothing, and says nothing.
+
+    >>> suited(torch.tensor([[1.0, 0.0], [3.0, 2.0]]))[0], suited(torch.tensor([[0.5, -0.5]]))[0]
+    ('row', 'none')
+    """
+    values = x if x.layout == torch.strided else x.values()
+    share = float((values != 0).sum()) / max(x.shape[0] * x.shape[1], 1)
+    least = float(values.min()) if values.numel() else 0.0
+    whole = bool((values == values.round()).all())
+    words = least >= 0 and (whole or share <= FEW_ENTRIES)
+    facts = {"smallest": least, "not_zero": round(share, 4), "whole_numbers": whole}
+    return ("row" if words else "none"), facts
+
+
 def _normalized(x: Tensor, normalize: str) -> Tensor:
+    if normalize == "auto":
+        normalize = suited(x)[0]
     if normalize == "none":
         return x
     stored = x if x.layout == torch.strided else x.values()

@@ -219,9 +219,9 @@ class TrainSettings:
 class DataSettings:
     """What is done to the data before any model sees it."""
 
-    normalize_features: Literal["row", "scaled", "none"] = "row"
-    """row: every feature row divided by its sum; scaled: the same times the mean sum, so that numbers keep their size;
-    none: as published."""
+    normalize_features: Literal["row", "scaled", "none", "auto"] = "auto"
+    """row: every feature row divided by its sum; scaled: the same times the mean sum, so that numbers keep their size; none:
+    as they are; auto: row for words and counts (never negative; mostly zero or whole), else none; the record says which."""
     size_columns: bool = False
     """Appends columns that say how many features of a node are not zero."""
     link_features: Literal["none", "links", "auto"] = "none"

@@ -121,7 +121,7 @@ def test_a_text_from_python_is_not_read_as_yaml() -> None:
         ("clip_norm=0", "Setting optim.clip_norm must be greater than 0, not 0"),
         ("optim.name=sgd", "one of adam, adamw"),
         ("select=test", "one of accuracy, balanced_accuracy"),
-        ("normalize_features=max", "one of row, scaled, none"),
+        ("normalize_features=max", "one of row, scaled, none, auto"),
     ],
     ids=brief,
 )

@@ -1,7 +1,7 @@
 """`ansgt compare`: several models on several data sets, on the same splits, with paired differences."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Column, Table
@@ -17,6 +17,10 @@ from ansgt.cli.common import (
     tell,
     verb,
 )
+
+if TYPE_CHECKING:
+    from ansgt.metrics import Metric
+    from ansgt.runs.statistics import Cell
 
 
 def register(app: typer.Typer) -> None:
@@ -82,7 +86,7 @@ def compare(
         cache_dir=cache_dir,
     )
     with executor_of(cluster, workers) as executor:
-        cells = plan.run(lambda cell, done, total: tell(_line(cell.as_dict(), done, total)), executor)
+        cells = plan.run(lambda cell, done, total: tell(_line(cell, compared, done, total)), executor)
     return write_comparison(cells, split, run_dir, reference, compared)
 
 
@@ -90,11 +94,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def _line(cell: dict[str, Any], done: int, total: int) -> str:
-    what = f"{done}/{total} {cell['model']} on {cell['dataset']}"
-    if cell["error"]:
-        return f"{what}: failed, {cell['error']}"
-    return f"{what}: {100 * cell['mean']:.2f} ± {100 * cell['std']:.2f}, {cell['seconds']:.0f} s"
+def _line(cell: "Cell", metric: "Metric", done: int, total: int) -> str:
+    what = f"{done}/{total} {cell.model} on {cell.dataset}"
+    if cell.error is not None:
+        return f"{what}: failed, {cell.error}"
+    return (
+        f"{what}: {metric.words} {cell.by(metric).in_words(metric)}{metric.unit}, {cell.seconds or 0:.0f} s"
+    )
 
 
 def render(result: dict[str, Any]) -> None:

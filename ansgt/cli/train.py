@@ -25,6 +25,7 @@ from ansgt.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from ansgt.metrics import Metric
     from ansgt.runs.sweep import Sweep
 
 DatasetArgument = Annotated[
@@ -209,11 +210,9 @@ def _run_sweep(sweep: "Sweep", workers: int | None, cluster: str | None) -> dict
     from ansgt.runs.sweep import Outcome
 
     def on_outcome(outcome: Outcome, done: int, total: int) -> None:
-        cell = outcome.cell
-        state = (
-            f"failed, {cell.error}" if cell.error else f"test {percent({'mean': cell.mean, 'std': cell.std})}"
-        )
-        tell(f"{done}/{total} {outcome.point.name}: {state}")
+        cell, chosen = outcome.cell, sweep.selected
+        score = f"test {chosen.words} {cell.by(chosen).in_words(chosen)}{chosen.unit}"
+        tell(f"{done}/{total} {outcome.point.name}: {f'failed, {cell.error}' if cell.error else score}")
 
     number = workers or workers_for(str(sweep.options["device"]))
     with Interrupts(), executor_of(cluster, workers) as executor:
@@ -259,7 +258,7 @@ def _render_experts(result: dict[str, Any]) -> None:
     for name in sorted(names, key=lambda name: -fmean(split[name]["weight"] for split in splits)):
         own = [split[name] for split in splits]
         scores = [[one[part] for one in own] for part in ("val_accuracy", "test_accuracy")]
-        means = [_short(None if None in each else fmean(each)) for each in scores]
+        means = ["-" if None in each else f"{100 * fmean(each):.2f}" for each in scores]
         row = [name, f"{fmean(one['weight'] for one in own):.3f}", *means]
         table.add_row(*map(plain, [*row, f"{sum(one['seconds'] for one in own):.1f}"]))
     say(table)
@@ -294,16 +293,17 @@ def _known(value: float | None) -> bool:
 
 def _render_sweep(result: dict[str, Any]) -> None:
     from ansgt.metrics import METRICS
+    from ansgt.runs.sweep import heading
 
-    names, seeds = result["swept"], result["seeds"]
+    names, seeds, metric = result["swept"], result["seeds"], METRICS[result["metric"]]
     single = [] if len(seeds) == 1 else [f"seed {seed}" for seed in seeds]
     over = f"{len(seeds)} seeds" if single else f"seed {seeds[0]}"
     heads = [Column(plain(head)) for head in (*names, *single, "validation", "test")]
-    table = Table(*heads, title=plain(f"{result['model']} on {result['dataset']}, {over}: accuracy in %"))
+    table = Table(*heads, title=plain(heading(result, over)))
     runs = iter(result["runs"])
     for row in result["settings"]:
-        each = [_short(run["mean"]) for run in [next(runs) for _ in seeds] if single]
-        means = [percent(row[part]).removesuffix(" %") for part in ("val_accuracy", "test_accuracy")]
+        each = [_of_run(run, metric) for run in [next(runs) for _ in seeds] if single]
+        means = [_in_words(row[part], metric) for part in ("val_score", "test_score")]
         values = [str(row["settings"][name]) for name in names]
         best = bool(names) and row["settings"] == (result["best"] or {}).get("settings")
         table.add_row(*map(plain, [*values, *each, *means]), style="bold" if best else "")
@@ -312,18 +312,20 @@ def _render_sweep(result: dict[str, Any]) -> None:
         say(f"{Path(run['run_dir'] or '').name} failed: {run['error']}")
     if names and result["best"]:
         chosen = ", ".join(f"{name}={value}" for name, value in result["best"]["settings"].items())
-        metric = METRICS[result["metric"]]
-        score = (
-            ""
-            if metric.name == "accuracy"
-            else f" ({metric.words} {metric.shown(result['best']['val_score']['mean'])})"
-        )
-        say(f"best on validation: {chosen}{score}", style="bold")
+        say(f"best on validation: {chosen}", style="bold")
     say(f"{result['seconds']:.1f} s, records in {result['run_dir']}")
 
 
-def _short(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2f}"
+def _of_run(run: dict[str, Any], metric: "Metric") -> str:
+    """The mean of one run's splits; "-" where it failed."""
+    scores = run["scores"].get(metric.name)
+    return f"{metric.scale * fmean(scores):.2f}" if scores else "-"
+
+
+def _in_words(summary: dict[str, Any], metric: "Metric") -> str:
+    if not _known(summary["mean"]):
+        return "-"
+    return f"{metric.scale * summary['mean']:.2f} ± {metric.scale * summary['std']:.2f}"
 
 
 def percent(summary: dict[str, Any]) -> str:

@@ -135,7 +135,7 @@ def comparison_tables(
         formats={"seconds": ".1f", "peak memory, MB": ".0f", "parameters": ","},
         missing="-",
     )
-    return Cells(cells).table(metric), against, costs
+    return replace(Cells(cells).table(metric), title=""), against, costs
 
 
 def _difference_row(d: Difference, scale: int) -> list[str]:

@@ -8,12 +8,15 @@ from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.errors import InputError
+from ansgt.features import suited
 from ansgt.graph import Graph
 from ansgt.links import LinkVote
 from ansgt.settings import DataSettings, fitted, values_of
 
 CHOSEN = "chosen"
 """Field of a split's result that holds what was decided."""
+POSSIBLE = {"normalize_features": ("row", "none"), "link_features": ("links", "none")}
+"""Settings that may be left to the data -> what they become."""
 
 
 @dataclass(frozen=True)
@@ -31,22 +34,25 @@ class Choices:
     @classmethod
     def of(cls, config: RunConfig, graph: Graph, train: Tensor) -> "Choices":
         """Decides whatever is `auto`. The same graph and training part always give the same answer."""
-        if config.data.link_features != "auto":
-            return cls()
-        vote = LinkVote.of(graph, train)
-        chosen = "links" if vote.in_favour else "none"
-        return cls({"link_features": chosen}, {"link_features": vote.as_dict()})
+        data, reasons = {}, {}
+        if config.data.normalize_features == "auto":
+            data["normalize_features"], reasons["normalize_features"] = suited(graph.x)
+        if config.data.link_features == "auto":
+            vote = LinkVote.of(graph, train)
+            data["link_features"] = "links" if vote.in_favour else "none"
+            reasons["link_features"] = vote.as_dict()
+        return cls(data, reasons)
 
     @classmethod
     def stored(cls, config: RunConfig, result: Mapping[str, Any]) -> "Choices":
         """What a finished split's result says was decided."""
-        if config.data.link_features != "auto":
-            return cls()
+        left = [name for name in POSSIBLE if getattr(config.data, name) == "auto"]
         found = result.get(CHOSEN)
         data = found.get("data") if isinstance(found, Mapping) else None
-        if not isinstance(data, Mapping) or data.get("link_features") not in ("links", "none"):
-            raise InputError("The split's result.json does not say what link_features=auto chose (damaged).")
-        return cls({"link_features": data["link_features"]})
+        for name in left:
+            if not isinstance(data, Mapping) or data.get(name) not in POSSIBLE[name]:
+                raise InputError(f"The split's result.json does not say what {name}=auto chose (damaged).")
+        return cls({name: data[name] for name in left} if data else {})
 
     def applied(self, config: RunConfig) -> RunConfig:
         """The settings with every choice made."""

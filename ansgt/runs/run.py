@@ -217,9 +217,9 @@ def _warn_of_absent_classes(config: RunConfig, graph: Graph, results: Rows) -> N
         if config.train.class_weight == "balanced"
         else "class_weight=balanced counts every class alike"
     )
-    what = "Class {} is" if len(absent) == 1 else "Classes {} are"
+    what, are = ("Class", "is") if len(absent) == 1 else ("Classes", "are")
     warnings.warn(
-        f"{what.format(', '.join(named))}{more} never predicted outside the training part{some}; {remedy}.",
+        f"{what} {', '.join(named)}{more} {are} never predicted outside the training part{some}; {remedy}.",
         stacklevel=3,
     )
 

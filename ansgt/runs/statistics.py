@@ -80,22 +80,24 @@ class Cells(list[Cell]):
 
     def table(self, metric: Metric = METRICS["accuracy"]) -> Table:
         """Scores by model and data set, mean ± std over the splits; the best of a data set stands out."""
-        datasets = list(dict.fromkeys(cell.dataset for cell in self))
-        models = list(dict.fromkeys(cell.model for cell in self))
-        at = {(cell.model, cell.dataset): cell for cell in self}
-        variants = {cell.dataset: cell.variant for cell in self if cell.variant}
-        guesses = {cell.dataset: cell.guess for cell in self if cell.guess is not None}
+        cells = Cells(cell.by(metric) for cell in self)
+        datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+        models = list(dict.fromkeys(cell.model for cell in cells))
+        at = {(cell.model, cell.dataset): cell for cell in cells}
+        variants = {cell.dataset: cell.variant for cell in cells if cell.variant}
+        guesses = {cell.dataset: cell.guess for cell in cells if cell.guess is not None}
         rows = [[m, *(at[m, d].in_words(metric) for d in datasets)] for m in models]
         if guesses:
-            rows.append(["a constant guess", *(_guess(guesses.get(d)) for d in datasets)])
+            what = "" if metric.name == "accuracy" else ", accuracy %"
+            rows.append([f"a constant guess{what}", *(_guess(guesses.get(d)) for d in datasets)])
         best = frozenset(
             (i, j)
             for i, m in enumerate(models)
             for j, d in enumerate(datasets, 1)
-            if self._is_best(at[m, d], metric)
+            if cells._is_best(at[m, d], metric)
         )
         head = [f"{d} ({variants[d]})" if d in variants else d for d in datasets]
-        return Table(["model", *head], rows, best=best)
+        return Table(["model", *head], rows, f"test {metric.words}{metric.unit}", best=best)
 
     def _is_best(self, cell: Cell, metric: Metric) -> bool:
         means = [

@@ -18,7 +18,7 @@ from ansgt.config import RunConfig, parse_override
 from ansgt.datasets import Dataset
 from ansgt.datasets.load import Source
 from ansgt.errors import InputError
-from ansgt.metrics import Metric, metric
+from ansgt.metrics import METRICS, Metric, metric
 from ansgt.runs.comparison import train_run
 from ansgt.runs.executors import Workers, run_all, why_lost
 from ansgt.runs.folder import RunFolder
@@ -194,28 +194,37 @@ class Sweep:
             "best": best,
             "test_accuracy": None if best is None else best["test_accuracy"],
             "val_accuracy": None if best is None else best["val_accuracy"],
+            "test_score": None if best is None else best["test_score"],
+            "val_score": None if best is None else best["val_score"],
             "run_dir": str(self.run_dir),
         }
 
 
 def sweep_table(result: dict[str, Any]) -> Table:
-    """One row per combination of settings: its values, and accuracies in percent over seeds and splits."""
-    names, scores = result["swept"], [("val_accuracy", "validation"), ("test_accuracy", "test")]
+    """One row per combination of settings: its values, and its scores over seeds and splits."""
+    names, scores = result["swept"], [("val_score", "validation"), ("test_score", "test")]
+    chosen = METRICS[result["metric"]]
     head = [*names, *(f"{words}{kind}" for _, words in scores for kind in ("", " std")), "failed"]
     rows = [
         [row["settings"].get(name) for name in names]
-        + [_percent(row[part][kind]) for part, _ in scores for kind in ("mean", "std")]
+        + [_scaled(row[part][kind], chosen) for part, _ in scores for kind in ("mean", "std")]
         + [row["error"]]
         for row in result["settings"]
     ]
     best = {(place, 0) for place, row in enumerate(result["settings"]) if row == result["best"]}
-    title = f"{result['model']} on {result['dataset']}, seeds {', '.join(map(str, result['seeds']))}: accuracy in %"
+    title = heading(result, f"seeds {', '.join(map(str, result['seeds']))}")
     formats = dict.fromkeys(head[len(names) : -1], ".2f")
     return Table(head, rows, title, formats, frozenset(best), missing="-")
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+def heading(result: dict[str, Any], seeds: str) -> str:
+    """What a table of a sweep shows, and of which seeds."""
+    chosen = METRICS[result["metric"]]
+    return f"{result['model']} on {result['dataset']}, {seeds}: {chosen.words}{' in %' if chosen.percent else ''}"
+
+
+def _scaled(value: float | None, chosen: Metric) -> float | None:
+    return None if value is None else chosen.scale * value
 
 
 def train_point(sweep: Sweep, point: Point) -> Cell:
@@ -235,12 +244,13 @@ def _over_seeds(outcomes: Sequence[Outcome], metric: str) -> dict[str, Any]:
     failed = [cell.error for cell in cells if cell.error is not None]
     test = [] if failed else [value for cell in cells for value in cell.per_split]
     val = [] if failed else [cell.val_mean for cell in cells]
-    scored = [] if failed else [cell.val_scores.get(metric) for cell in cells]
+    chosen = [] if failed else [cell.by(METRICS[metric]) for cell in cells]
     return {
         "settings": outcomes[0].point.settings,
         "test_accuracy": _mean_and_std(test),
         "val_accuracy": _mean_and_std(val),
-        "val_score": _mean_and_std(val if metric == "accuracy" else scored),
+        "test_score": _mean_and_std([value for cell in chosen for value in cell.per_split]),
+        "val_score": _mean_and_std([cell.val_mean for cell in chosen]),
         "error": failed[0] if failed else None,
     }
 

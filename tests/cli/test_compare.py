@@ -141,8 +141,9 @@ def test_another_metric_is_read_from_the_same_records(tmp_path: Path) -> None:
     assert by_loss["reference"] == min(means, key=means.__getitem__)  # the less, the better
     text = (tmp_path / "compare.md").read_text()
     assert "Test log loss, mean ± std over the splits; less is better" in text
-    assert "| a constant guess |" in text
+    assert "| a constant guess, accuracy % |" in text
     shown = CliRunner().invoke(build_app(["compare"]), ["compare", *args, "--metric", "macro_f1"])
     assert "test macro-F1 %" in shown.stdout
+    assert "mlp on newman: macro-F1" in shown.stderr
     assert "accuracy of a constant guess, in percent" in shown.stdout
     assert invoke(*args, "--metric", "f2").exit_code == 2

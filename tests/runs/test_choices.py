@@ -15,7 +15,8 @@ from ansgt.testing import random_graph
 
 
 def config(link_features: str) -> RunConfig:
-    return build_config(Request("random", "mlp", "test"), overrides=[f"link_features={link_features}"])
+    given = [f"link_features={link_features}", "normalize_features=none"]
+    return build_config(Request("random", "mlp", "test"), overrides=given)
 
 
 def cliques(num_groups: int = 4, size: int = 15) -> Graph:
@@ -57,3 +58,17 @@ def test_a_stored_choice_is_the_one_that_is_applied() -> None:
 def test_a_lost_choice_is_damage(result: dict[str, object]) -> None:
     with pytest.raises(InputError, match="does not say what link_features=auto chose"):
         Choices.stored(config("auto"), result)
+
+
+def test_auto_divides_words_and_counts_and_leaves_measurements_alone() -> None:
+    auto = replace(config("none"), data=replace(config("none").data, normalize_features="auto"))
+    graph = cliques()
+    counts = graph.with_features((10 * graph.x).round())
+    few = graph.with_features(graph.x * (graph.x > 0.7))
+    centred = graph.with_features(graph.x - 0.5)
+    found = [Choices.of(auto, one, torch.arange(30)) for one in (counts, few, graph, centred)]
+    assert [one.data["normalize_features"] for one in found] == ["row", "row", "none", "none"]
+    assert found[3].facts()["chosen"]["reasons"]["normalize_features"]["smallest"] < 0
+    assert Choices.stored(auto, found[0].facts()).applied(auto).data.normalize_features == "row"
+    with pytest.raises(InputError, match="does not say what normalize_features=auto chose"):
+        Choices.stored(auto, {})

@@ -96,4 +96,6 @@ def test_the_best_is_the_best_by_the_metric_that_picks_epochs(tmp_path: Path) ->
     losses = [run["val_scores"]["log_loss"] for run in result["runs"]]
     assert result["metric"] == "log_loss"
     assert result["best"]["settings"] == result["runs"][losses.index(min(losses))]["settings"]
-    assert f"(log loss {min(losses):.4f})" in done.stdout
+    assert "seed 0: log loss" in " ".join(done.stdout.split()), "columns are of the metric that was asked for"
+    assert f"{min(losses):.2f} ± 0.00" in done.stdout
+    assert f"{min(losses):.2f}" in (tmp_path / "sweep" / "sweep.md").read_text()
