@@ -16,7 +16,7 @@ from ansgt.heuristics.base import (
     HeuristicSettings,
     candidate_limit,
 )
-from ansgt.heuristics.neighbors import Neighbors, Rows, cosine_rows, cosines_of, share_found, truth
+from ansgt.heuristics.neighbors import Copies, Neighbors, Rows, cosine_rows, cosines_of, share_found, truth
 from ansgt.heuristics.product import Product
 from ansgt.heuristics.rows import dense_top_k
 from ansgt.linalg import CSR, inverse_or_zero
@@ -52,6 +52,7 @@ class KNN(Heuristic):
     row_by_row = False  # a product of blocks rounds by their shape
 
     compares_features = True
+    _copies: Copies | None = None
     _neighbors: Neighbors | None = None
     _product: Product | None = None
 
@@ -87,34 +88,53 @@ class KNN(Heuristic):
 
     def _prepare(self, graph: Graph) -> None:
         self._unit = unit_rows(graph.features)
-        self._product, self._neighbors = None, None
+        self._copies, self._product, self._neighbors = None, None, None
         if self._limit is None or graph.num_nodes <= SMALL:
             return
-        if self._shares_little:
+        self._copies = Copies.of(self._unit)
+        unit: Any = self._unit if self._copies is None else self._copies.unit
+        number = unit.shape[0]
+        if number == 1:
+            return
+        if _shares_little(unit):
+            places = np.arange(number)
             self._product = Product(
-                CSR.of(self._unit),
-                CSR.of(sp.csr_array(self._unit.T)),
-                np.arange(graph.num_nodes, dtype=np.int32),
-                np.arange(graph.num_nodes),
+                CSR.of(unit), CSR.of(sp.csr_array(unit.T)), places.astype(np.int32), places
             )
             return
-        exact = self.index == "exact" or graph.num_nodes <= EXACT_LIMIT
-        self._neighbors = Neighbors(
-            self._unit, self._num_kept, self.checked_nodes(), 1.0 if exact else self.wanted_recall
-        )
+        exact = self.index == "exact" or number <= EXACT_LIMIT
+        checked = self.checked_nodes()
+        checked = checked if self._copies is None else np.unique(self._copies.group[checked])
+        wanted = 1.0 if exact else self.wanted_recall
+        self._neighbors = Neighbors(unit, min(self._num_kept, number - 1), checked, wanted)
         if not exact:
             self._say(self._neighbors.recall)
 
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
         if self._limit is None:
             return sp.csr_array(np.maximum(cosine_rows(self._unit, nodes), 0))
-        if self._product is not None:
+        if self._copies is not None:
+            found = self._copies.expanded(nodes, self._num_kept, self._nearest_distinct)
+        elif self._product is not None:
             return self._product.top_rows(nodes, self._num_kept)
-        if self._neighbors is not None:
+        elif self._neighbors is not None:
             found = self._neighbors.search(nodes)
         else:
             found = _exact_top(self._unit, nodes, self._num_kept)
         return _to_csr(*found, self.graph_.num_nodes)
+
+    def _nearest_distinct(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inner products and numbers of the distinct rows nearest to some of them."""
+        if self._neighbors is not None:
+            return self._neighbors.search(rows)
+        width = 0 if self._product is None else self._num_kept
+        values = np.zeros((len(rows), width), dtype=np.float32)
+        columns = np.full((len(rows), width), -1, dtype=np.int32)
+        if self._product is not None:
+            found = self._product.top_rows(rows, width)
+            is_there = np.arange(width) < np.diff(found.indptr)[:, None]
+            values[is_there], columns[is_there] = found.data, found.indices
+        return values, columns
 
     def measured(self, source: HeuristicLike | None = None) -> dict[str, Any]:
         """Recall of the rows on 500 nodes, ties aside; by definition 1 where all pairs are compared."""
@@ -138,14 +158,6 @@ class KNN(Heuristic):
         assert self._limit is not None
         return min(self._limit, self.graph_.num_nodes - 1)
 
-    @property
-    def _shares_little(self) -> bool:
-        """Whether features are words: sparse, not negative, and few pairs of nodes share one."""
-        unit: Any = self._unit
-        if not sp.issparse(unit) or unit.data.min(initial=1.0) <= 0:
-            return False
-        return float(np.square(np.bincount(unit.indices), dtype=np.float64).sum()) <= MOST_VISITS
-
     def _say(self, recall: float) -> None:
         if recall < self.wanted_recall:
             warnings.warn(
@@ -164,6 +176,13 @@ def unit_rows(x: Rows) -> Rows:
     if sp.issparse(x):
         return sp.csr_array(sp.diags_array(scale) @ x).astype(np.float32)
     return (x * scale[:, None]).astype(np.float32)
+
+
+def _shares_little(unit: Any) -> bool:
+    """Whether features are words: sparse, not negative, and few pairs of nodes share one."""
+    if not sp.issparse(unit) or unit.data.min(initial=1.0) <= 0:
+        return False
+    return float(np.square(np.bincount(unit.indices), dtype=np.float64).sum()) <= MOST_VISITS
 
 
 def _exact_top(unit: Rows, nodes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ their cost, on a few nodes whose true neighbours are known, and the first that f
 3. the product of all pairs, up to `MOST_PAIRS` numbers.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -93,6 +94,49 @@ class Neighbors:
             _rank_sparse(nodes, found, unit.indptr, unit.indices, unit.data, unit.shape[1], values, columns)
         else:
             _rank(nodes, found, self.unit, values, columns)
+        return values, columns
+
+
+class Copies(NamedTuple):
+    """Rows of which many are the same: such nodes are each other's nearest, and no index is any good on them.
+
+    Args:
+        unit: the distinct rows [m, p].
+        length: inner product of each with itself [m].
+        group: which of them a node has [n].
+        start, members: the nodes of every distinct row, ascending: members[start[g] : start[g + 1]].
+    """
+
+    unit: Rows
+    length: np.ndarray
+    group: np.ndarray
+    start: np.ndarray
+    members: np.ndarray
+
+    @classmethod
+    def of(cls, unit: Rows) -> "Copies | None":
+        """None where more than half of the rows are distinct. Rows are told apart by 64 bits of a hash."""
+        if sp.issparse(unit):
+            whole: Any = unit
+            keys = _keys(whole.indptr, whole.indices, whole.data)
+        else:
+            keys = _keys_of_dense(unit)
+        _, first, group, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        if 2 * len(first) > len(keys):
+            return None
+        distinct: Any = unit[first]
+        length = np.asarray((distinct * distinct).sum(axis=1, dtype=np.float32)).ravel()
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(distinct, length, group, start, np.argsort(group, kind="stable"))
+
+    def expanded(
+        self, nodes: np.ndarray, k: int, search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`Neighbors.search` for nodes, from one for the distinct rows that they have."""
+        groups, place = np.unique(self.group[nodes], return_inverse=True)
+        values = np.zeros((len(nodes), k), dtype=np.float32)
+        columns = np.full((len(nodes), k), -1, dtype=np.int32)
+        _expand(nodes, place, *self[1:], *search(groups), values, columns)
         return values, columns
 
 
@@ -232,5 +276,70 @@ def _rank_sparse(
                     total += own[indices[e]] * data[e]
                 scores[count], kept[count] = total, other
                 count += 1
+        size = min(count, values.shape[1])
+        keep_largest(scores[:count], kept[:count], values[b, :size], columns[b, :size])
+
+
+@njit(cache=True)
+def _mixed(column: int, bits: int) -> np.uint64:
+    """64 bits of an entry (SplitMix64)."""
+    z = np.uint64(column) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(bits) * np.uint64(0xD1342543DE82EF95)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, parallel=True)
+def _keys(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """A hash of every row [n]; entries of 0 do not count."""
+    keys, bits = np.zeros(len(indptr) - 1, dtype=np.uint64), data.view(np.uint32)
+    for row in prange(len(keys)):
+        total = np.uint64(0)
+        for e in range(indptr[row], indptr[row + 1]):
+            if data[e] != 0:
+                total += _mixed(indices[e], bits[e])
+        keys[row] = total
+    return keys
+
+
+@njit(cache=True, parallel=True)
+def _keys_of_dense(unit: np.ndarray) -> np.ndarray:
+    keys, bits = np.zeros(len(unit), dtype=np.uint64), unit.view(np.uint32)
+    for row in prange(len(unit)):
+        total = np.uint64(0)
+        for c in range(unit.shape[1]):
+            if unit[row, c] != 0:
+                total += _mixed(c, bits[row, c])
+        keys[row] = total
+    return keys
+
+
+@njit(cache=True, parallel=True)
+def _expand(
+    nodes: np.ndarray,
+    place: np.ndarray,
+    length: np.ndarray,
+    group: np.ndarray,
+    start: np.ndarray,
+    members: np.ndarray,
+    found_values: np.ndarray,
+    found_groups: np.ndarray,
+    values: np.ndarray,
+    columns: np.ndarray,
+) -> None:
+    most = values.shape[1] + 1  # of a distinct row no more of its nodes can be among the nearest
+    for b in prange(len(nodes)):
+        scores = np.empty(most * (found_groups.shape[1] + 1), dtype=np.float32)
+        kept = np.empty(len(scores), dtype=np.int32)
+        count = 0
+        for f in range(-1, found_groups.shape[1]):
+            other = group[nodes[b]] if f < 0 else found_groups[place[b], f]
+            if other < 0:
+                continue
+            score = length[other] if f < 0 else found_values[place[b], f]
+            for at in range(start[other], min(start[other + 1], start[other] + most)):
+                if members[at] != nodes[b]:
+                    scores[count], kept[count] = score, members[at]
+                    count += 1
         size = min(count, values.shape[1])
         keep_largest(scores[:count], kept[:count], values[b, :size], columns[b, :size])

@@ -134,3 +134,29 @@ def test_too_little_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert knn.measured()["recall"] < 0.5
+
+
+@pytest.mark.parametrize("kind", ["dense", "words", "one row", "zeros"])
+def test_many_copies_of_few_rows_are_searched_once_each(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knn_module, "SMALL", 100)
+    rng = np.random.default_rng(0)
+    distinct = rng.standard_normal((30, 8)).astype(np.float32)
+    if kind == "words":
+        distinct = (rng.random((30, 200)) < 0.02).astype(np.float32)
+    x = distinct[rng.integers(0, 1 if kind == "one row" else 30, 400)] * (kind != "zeros")
+    graph = Graph.from_arrays(x.astype(np.float32), EDGE, np.zeros(400, dtype=np.int64))
+    fitted = KNN(k=25).attach(graph)
+    rows = fitted.rows(np.arange(400)).toarray()
+    assert fitted._copies is not None
+    assert len(fitted._copies.length) <= 30
+    cosine = unit_rows(x)
+    cosine = cosine.toarray() if hasattr(cosine, "toarray") else cosine
+    cosine = np.maximum(cosine @ cosine.T, 0)
+    np.fill_diagonal(cosine, 0)
+    nearest = -np.sort(-cosine, axis=1)[:, :25]
+    np.testing.assert_allclose(
+        -np.sort(-rows, axis=1)[:, :25],
+        nearest / np.maximum(nearest.sum(axis=1, keepdims=True), 1e-9),
+        atol=1e-6,
+    )
+    assert (rows.diagonal() == 0).all()
