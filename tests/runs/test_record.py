@@ -1,15 +1,19 @@
 """What a split's record says of its parts; the rest of it is in test_run.py and test_ensemble.py."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ansgt.datasets import load
 from ansgt.metrics import METRICS
 from ansgt.runs.folder import open_run
-from ansgt.runs.record import never_predicted, scores_of
+from ansgt.runs.prepare import Request, build_config
+from ansgt.runs.record import bandit_summary, joined_record, joint_standing, never_predicted, scores_of
 from ansgt.runs.reopen import FinishedRun, evaluate_run
+from ansgt.runs.run import run
 
 
 def test_every_metric_of_both_parts_is_stored_and_evaluated_again(tiny_run: Path) -> None:
@@ -24,6 +28,38 @@ def test_every_metric_of_both_parts_is_stored_and_evaluated_again(tiny_run: Path
         assert summary["scores"]["test"][name]["mean"] == pytest.approx(np.mean(values))
     assert stored[0]["test"]["accuracy"] == run.folder.results()[0]["test_accuracy"]
     assert result["official_metric"] == "accuracy"
+
+
+def test_several_models_are_joined_by_the_mean_of_what_they_predict(tmp_path: Path) -> None:
+    request, alone = Request("newman", "gcn", "uniform-60-20-20"), []
+    data, config = load("newman"), build_config(request, overrides=["epochs=2", "hidden_channels=4"])
+    for seed in (0, 1):
+        run(replace(config, seed=seed), data, tmp_path / str(seed))
+        alone.append(open_run(tmp_path / str(seed)).split(0))
+    split = data.split(config.split)
+    joined = joined_record(config, data.graph, split, alone)
+    told = [one.predictions()["probabilities"] for one in alone]
+    np.testing.assert_allclose(joined.probabilities, (told[0] + told[1]) / 2, atol=1e-6)
+    one, two = (one.result() for one in alone)
+    assert joined.facts["num_parameters"] == one["num_parameters"] + two["num_parameters"]
+    assert joined.facts["epochs_run"] == 4
+    assert joined.facts["best_epoch"] == min(one["best_epoch"], two["best_epoch"])
+    assert joined.facts["seconds"] == one["seconds"] + two["seconds"]
+    assert [model["val_accuracy"] for model in joined.facts["models"]] == [
+        one["val_accuracy"],
+        two["val_accuracy"],
+    ]
+    right = (joined.probabilities.argmax(1) == data.graph.y).double()
+    assert joined.facts["val_accuracy"] == pytest.approx(float(right[split.val].mean()))
+    assert [(row["model"], row["epoch"]) for row in joined.metrics] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_bandits_of_several_models_and_splits() -> None:
+    first = {"bandit": {"updates": 3, "acted": True, "settled": True}}
+    other = {"bandit": {"updates": 2, "acted": True, "settled": False}}
+    assert joint_standing([first, other, {}]) == {"bandit": {"updates": 2, "acted": True, "settled": False}}
+    assert bandit_summary([first, other, {}]) == {"bandit": {"acted": 2, "settled": 1, "of": 2}}
+    assert joint_standing([{}]) == bandit_summary([{}]) == {}
 
 
 def test_scores_of_a_record_that_has_none_come_from_its_predictions(tiny_run: Path) -> None:

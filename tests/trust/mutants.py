@@ -60,6 +60,7 @@ SILENT = ("warn", "InputError", "BrokenRunError", "unknown_name", "njit", "field
 SAME: dict[str, str] = {
     r"runs/executors.py: torch.set_num_threads": "threads of a worker cost time alone",
     r"sampling/drawing.py: race_there =": "the twins draw the same",
+    r"coarsening/neighborhoods.py: place = np.full": "any negative number says who is no member",
     r"coarsening/__init__.py: (rng|edges|x) =|warm-up": "warming up compiles; what it coarsens is thrown away",
 }
 """`file: source of a line` (a regular expression) -> why no result depends on it."""
