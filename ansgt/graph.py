@@ -19,6 +19,8 @@ from ansgt.names import Labelling, Names, encoded_labels
 from ansgt.settings import shown
 from ansgt.storage import content_hash
 
+DIGITS = 18
+"""Of the number of a node."""
 MOST_FEATURES = 2**20
 """A first layer of 128 units on more features than this takes gigabytes."""
 
@@ -365,6 +367,9 @@ def _listed(nodes: Any) -> list[Any]:
 
 def _as_indices(given: Any) -> Tensor:
     if isinstance(given, list) and all(isinstance(one, str) and one.isdecimal() for one in given):
+        endless = next((one for one in given if len(one) > DIGITS), None)
+        if endless is not None:
+            raise InputError(f"There is no node with the number {shown(endless)}.")
         given = np.array([int(one) for one in given], dtype=np.int64)
     index = numbers("nodes", given)
     if index.is_floating_point() and bool((index != index.round()).any()):

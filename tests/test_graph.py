@@ -188,7 +188,7 @@ def test_nodes_without_names_are_found_by_number() -> None:
     assert graph.find(None).tolist() == [0, 1, 2, 3]
     assert graph.find(torch.tensor([3, 1])).tolist() == graph.find(["3", "1"]).tolist() == [3, 1]
     assert graph.find(2).tolist() == [2]
-    for wrong in ([4], [-1], [0.5], [True]):
+    for wrong in ([4], [-1], [0.5], [True], ["9" * 20], ["9" * 5000]):
         with pytest.raises(InputError):
             graph.find(wrong)
 

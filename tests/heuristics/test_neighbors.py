@@ -32,6 +32,14 @@ def nearest_by_hand(unit: np.ndarray, nodes: np.ndarray, k: int) -> np.ndarray:
     return np.sort(np.argsort(-cosines, axis=1, kind="stable")[:, :k], axis=1)
 
 
+def test_an_odd_number_of_columns_becomes_even_and_nothing_else() -> None:
+    unit = unit_rows(clustered(50, width=5))
+    points = neighbors_module._dense_points(unit)
+    assert points.shape == (50, 6)
+    np.testing.assert_array_equal(points @ points.T, unit @ unit.T)
+    assert neighbors_module._dense_points(unit[:, :4]).shape == (50, 4)
+
+
 def test_clusters_take_few_probes_and_noise_takes_a_scan() -> None:
     assert Neighbors(unit_rows(clustered()), 10, CHECKED).effort.kind.startswith("IVF")
     noise = unit_rows(np.random.default_rng(0).normal(size=(7000, 64)).astype(np.float32))
