@@ -54,6 +54,7 @@ def test_contract(name, rate):
     check_coarse(graph, coarse)
     assert coarse.reason is None
     assert coarse.num_supernodes == int(np.ceil(rate * 120))
+    assert coarse.levels == 0 if rate == 1 else coarse.levels > 0
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -36,7 +36,7 @@ STAGES = ("sampling", "heuristics", "coarsening", "training", "runs")
 FILES = ("graph.py", "features.py", "datasets/dataset.py")
 """Besides the stages: the graph, what models see of it, the splits."""
 ENOUGH = 0.95
-MOST_SECONDS, PATIENCE = 600.0, 3
+MOST_SECONDS, PATIENCE = 300.0, 3
 """CPU time of tests, and how many times as long they may take where the machine is busy."""
 
 SWAPPED: dict[type, type] = {
