@@ -6,6 +6,7 @@ from cases import dense_cosine
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics import KNN
+from ansgt.sequences import SequenceSettings
 from ansgt.testing import random_graph
 
 EDGE = np.array([[0], [1]])
@@ -17,6 +18,12 @@ def test_by_hand() -> None:
     half = np.sqrt(0.5)
     np.testing.assert_allclose(rows[0], [0, half / (1 + half), 1 / (1 + half), 0], atol=1e-6)
     np.testing.assert_allclose(rows[3], [0, 0, 0, 0])  # nothing is similar to it
+
+
+def test_how_many_neighbours() -> None:
+    assert KNN().k == 20
+    assert KNN.from_settings(SequenceSettings(num_neighbors=7), 1000).k == 7
+    assert KNN.from_settings(SequenceSettings(num_neighbors=7), 5).k == 4
 
 
 def test_default_takes_the_nearest() -> None:

@@ -15,13 +15,24 @@ import yaml
 
 pytest.importorskip("optuna")
 
-from ansgt.errors import InputError
+from ansgt.errors import BusyError, InputError
 from ansgt.metrics import METRICS
 from ansgt.models import MODELS
 from ansgt.runs.executors import Workers, run_all
 from ansgt.runs.prepare import Request, build_config, changed, prepare_run, settings_class
-from ansgt.runs.tuning import SHIPPED, VALUES, WORKER, Budget, Found, Search, crossed, without
+from ansgt.runs.tuning import (
+    SHIPPED,
+    VALUES,
+    WORKER,
+    Budget,
+    Found,
+    Search,
+    crossed,
+    folder_lock_waiting,
+    without,
+)
 from ansgt.settings import Span
+from ansgt.storage import folder_lock
 
 
 def searching(folder: Path, metric: str = "accuracy", epochs: int = 8, **given: Any) -> Search:
@@ -93,6 +104,13 @@ def test_two_processes_share_a_study(tmp_path: Path) -> None:
     assert {one.state.name for one in trials} <= {"COMPLETE", "PRUNED"}
     assert sum(bool(one.user_attrs.get(SHIPPED)) for one in trials) == 1
     assert not list((tmp_path / "workers").iterdir())
+
+
+def test_a_lock_that_is_waited_for_is_held(tmp_path: Path) -> None:
+    with folder_lock_waiting(tmp_path), pytest.raises(BusyError), folder_lock(tmp_path):
+        pass
+    with folder_lock(tmp_path):
+        pass
 
 
 def test_a_trial_that_was_killed_is_tried_again(tmp_path: Path) -> None:
