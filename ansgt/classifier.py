@@ -258,7 +258,7 @@ class NodeClassifier(NodeEstimator):
         """One metric of some nodes.
 
         Args:
-            mask: a mask, names or indices; None: the test part.
+            mask: a mask, names or indices, or a part by its name ("val"); None: the test part.
             y: belongs to other estimators of scikit-learn; the graph has its labels.
             metric: accuracy, balanced_accuracy, macro_f1, roc_auc (several classes: one against the rest), log_loss, brier,
                 calibration_error, or official: what the data set's benchmark asks for.
@@ -281,12 +281,21 @@ class NodeClassifier(NodeEstimator):
     def _scored(self, mask: Any) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities and labels of the nodes that shall be scored."""
         graph = self._fitted().graph
-        nodes = self.split_.test if mask is None else graph.find(mask)
+        nodes = self.split_.test if mask is None else self._part(mask)
         if len(nodes) == 0:
             raise InputError("There is nothing to score: the mask is empty.")
         if bool((graph.y[nodes] < 0).any()):
             raise InputError("The mask holds nodes without a label.")
         return self._probabilities[nodes.numpy()], graph.y[nodes].numpy()
+
+    def _part(self, mask: Any) -> torch.Tensor:
+        """The nodes of a part of the split, unless a node has that name; else those that are named."""
+        try:
+            return self.graph_.find(mask)
+        except InputError:
+            if isinstance(mask, str) and mask in self.split_.parts:
+                return torch.from_numpy(self.split_.parts[mask])
+            raise
 
     @overload
     def explain(
@@ -451,5 +460,9 @@ class NodeClassifier(NodeEstimator):
 def _check_learnable(graph: Graph) -> None:
     if graph.num_nodes < 3:
         raise InputError(f"The graph has {graph.num_nodes} nodes; training and validation need at least 3.")
+    if not bool((graph.y >= 0).any()):
+        raise InputError(
+            "Field 'y' holds no label: no node's class is known, and classification learns from those."
+        )
     if graph.num_classes < 2:
         raise InputError(f"Field 'y' has {graph.num_classes} class(es); classification needs at least 2.")

@@ -40,7 +40,8 @@ def test_predict_and_score(data: Data, fitted: ansgt.NodeClassifier) -> None:
     truth = data.y.numpy()[data.test_mask.numpy()]
     expected = (fitted.predict()[data.test_mask.numpy()] == truth).mean()
     assert fitted.score(data.test_mask) == pytest.approx(expected)
-    assert fitted.score() == fitted.score(data.test_mask.nonzero().flatten())
+    assert fitted.score() == fitted.score(data.test_mask.nonzero().flatten()) == fitted.score("test")
+    assert fitted.score("val") == fitted.score(data.val_mask)
     assert np.array_equal(fitted.predict(nodes=[3, 4]), fitted.predict()[[3, 4]])
 
 
@@ -127,7 +128,7 @@ BAD = {
         "has 2 nodes",
     ),
     "one class": (small(y=torch.zeros(30, dtype=torch.int64)), "1 class"),
-    "no labels": (small(y=None), "0 class"),
+    "no labels": (small(y=None), "holds no label"),
     "one training node": (small(train_mask=torch.arange(30) == 3), "1 labelled training nodes"),
     "empty training mask": (
         small(train_mask=torch.zeros(30).bool(), val_mask=torch.ones(30).bool()),

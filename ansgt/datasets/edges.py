@@ -140,7 +140,7 @@ def with_features(data: Any, plan: Plan | None = None) -> Any:
     """
     table = getattr(data, "table", None)
     if table is None:
-        return data if getattr(data, "x", None) is not None else without_features(data)
+        return without_features(data) if _has_none(getattr(data, "x", None)) else data
     if not plan and getattr(data, "x", None) is not None:
         return data
     plan = plan or fit_plan(table)
@@ -152,6 +152,12 @@ def with_features(data: Any, plan: Plan | None = None) -> Any:
     planned = copy.copy(data)
     planned.x, planned.table = x, table.with_plan(plan)
     return planned
+
+
+def _has_none(x: Any) -> bool:
+    """Whether features are absent, or have no column."""
+    shape: Any = getattr(x, "shape", ())
+    return x is None or (len(shape) == 2 and shape[1] == 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,6 +123,8 @@ def _columns(source: Any, with_index: bool) -> Mapping[str, Sequence[Any]]:
         if source and all(_is_column(value) for value in source.values()):
             return {name: _listed(values) for name, values in source.items()}
         return {"node": list(source), "label": list(source.values())}  # node -> label
+    if hasattr(source, "collect"):  # a query of polars that nobody has run yet
+        raise InputError(f"A table must be there already: give {type(source).__name__}.collect().")
     raise InputError(
         f"A table is a pandas or polars DataFrame, an Arrow table, a dict of columns or a path, not {shown(source)}."
     )

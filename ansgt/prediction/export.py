@@ -24,6 +24,7 @@ from ansgt.models.ansgt import ANSGT
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.calibration import tempered
 from ansgt.prediction.ensemble import Ensemble
+from ansgt.prediction.experts import WeightedExperts
 from ansgt.sequences import SequenceBatch, SequenceLayout
 from ansgt.storage import atomic_path
 from ansgt.turns import turn
@@ -158,6 +159,11 @@ class Program(nn.Module):
 
 def transformers_of(trained: TrainedModel) -> list[Any]:
     """The trained models with sequences that one is made of; raises `InputError` where it has none."""
+    if isinstance(trained, WeightedExperts):
+        raise InputError(
+            "A mixture of experts (effort, time_limit or model=auto) cannot be exported; keep it with save and predict with "
+            "load, or train one of its models by itself and export that."
+        )
     models = trained.models if isinstance(trained, Ensemble) else [trained]
     if not all(hasattr(model, "sequences") for model in models):
         raise InputError(

@@ -203,6 +203,7 @@ def test_what_is_dropped_is_named_in_one_warning(case: str) -> None:
     "source",
     [
         Data(edge_index=BOTH, y=torch.arange(NUM) % 2),
+        Data(edge_index=BOTH, x=torch.zeros(NUM, 0)),
         adjacency(),
         {"edge_index": BOTH.numpy()},
         DGLLike(),

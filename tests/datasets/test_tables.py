@@ -101,6 +101,8 @@ def test_what_is_no_table(tmp_path: Path) -> None:
         Table.of("absent.csv")
     with pytest.raises(InputError, match="A table is a pandas or polars DataFrame"):
         Table.of(3)
+    with pytest.raises(InputError, match=r"give LazyFrame\.collect\(\)"):
+        Table.of(pl.DataFrame(COLUMNS).lazy())
     with pytest.raises(InputError, match=r"different lengths: \[1, 2\]"):
         Table.of({"a": [1], "b": [1, 2]})
     with pytest.raises(InputError, match="has no column 'age'; it has size"):

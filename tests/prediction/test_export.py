@@ -10,6 +10,7 @@ import ansgt
 from ansgt.errors import InputError
 from ansgt.prediction import TrainedModel
 from ansgt.prediction import export as module
+from ansgt.prediction.experts import WeightedExperts
 from ansgt.prediction.export import Program, export, inputs_of, load_program, probabilities_of
 
 QUICK = {"epochs": 2, "num_augmentations": 2, "hidden_channels": 16, "num_heads": 2, "device": "cpu"}
@@ -101,6 +102,8 @@ def test_what_cannot_be_exported_or_read(tmp_path: Path) -> None:
     gcn = ansgt.NodeClassifier("gcn", epochs=1, device="cpu").fit(data).trained_
     with pytest.raises(InputError, match="Only models that read sequences"):
         export(gcn, tmp_path / "p.pt2")
+    with pytest.raises(InputError, match=r"A mixture of experts .* cannot be exported; keep it with save"):
+        export(WeightedExperts([gcn, gcn], [0.5, 0.5]), tmp_path / "p.pt2")
     with pytest.raises(InputError, match="Unknown format 'tflite'"):
         export(gcn, tmp_path / "p.tflite", "tflite")
     (tmp_path / "p.pt2").write_bytes(b"nothing")
