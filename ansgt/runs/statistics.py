@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from ansgt.metrics import METRICS, Metric
 from ansgt.runs.record import models_of
@@ -166,6 +165,8 @@ def paired_differences(cells: Sequence[Cell], reference: str) -> list[Difference
 
 def paired_difference(cell: Cell, reference: Cell) -> Difference:
     """Mean, t interval and paired t-test of cell minus reference; splits must be the same."""
+    from scipy import stats  # a second of work, which most commands do without
+
     if cell.split_hashes != reference.split_hashes:
         raise ValueError(f"{cell.model} and {reference.model} ran on other splits of {cell.dataset}.")
     gaps = np.subtract(cell.per_split, reference.per_split)
@@ -198,6 +199,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def choose_reference(cells: Sequence[Cell], metric: Metric = METRICS["accuracy"]) -> str:
     """The model with the best mean rank over the data sets it finished: what the others are compared with by default."""
+    from scipy import stats
+
     ranks: dict[str, list[float]] = {}
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         done = [cell for cell in cells if cell.dataset == dataset and cell.mean is not None]

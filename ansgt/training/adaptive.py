@@ -65,6 +65,7 @@ class AdaptiveLearner:
         self.round = 0
         self.rows: list[dict[str, Any]] = []
         self._resample()
+        self._catch_up()
 
     def train_epoch(self, epoch: int) -> float:
         """One turn of Algorithm 1's loop (lines 4-11)."""
@@ -93,6 +94,7 @@ class AdaptiveLearner:
     def _pass(self) -> Tensor:
         """Every training centre once (lines 4, 5)."""
         ranks().same(self.optimizer.flat)
+        self._catch_up()
         supply = self._streamed if self.streams else None
         return train_epoch(self.step, self.train_nodes, self.batch_size, supply=supply)
 
@@ -121,16 +123,22 @@ class AdaptiveLearner:
         return reward(sampled, s, self.settings.reward, self.settings.multiplicity_bias)
 
     def _resample(self) -> None:
-        """psi from p, N nodes for each of S sequences (lines 7, 8), for the training centres; if streamed, later."""
+        """psi from p, N nodes for each of S sequences (lines 7, 8), when they are read: after the last epoch nobody does."""
         self.round += 1
-        if not self.streams:
-            pipeline, p = self.trained.pipeline, self.trained.p
+        self._owed = None if self.streams else self.trained.p
+
+    def _catch_up(self) -> None:
+        """Draws for the training centres, if that is due; what is streamed is drawn block by block."""
+        if self._owed is not None:
+            pipeline, p = self.trained.pipeline, self._owed
             with stage("sequences"):
                 self.sampled = pipeline.draw(self.train_nodes, p, self.round, into=self.tables).sampled
+            self._owed = None
 
     def _drawn(self) -> Iterator[SampledNodes]:
         """What was drawn for this process's training centres, some thousands at a time, be it held or streamed."""
         share = ranks().share(len(self.train_nodes))
+        self._catch_up()
         if not self.streams:
             for start in range(share.start, share.stop, REWARDED):
                 yield self.sampled.part(slice(start, min(start + REWARDED, share.stop)))
@@ -196,6 +204,7 @@ class AdaptiveLearner:
         self.rows = state["rows"]
         self.round = state["round"] - 1
         self._resample()  # the draw of a round is a function of (seed, round, p): nothing else is stored
+        self._catch_up()
 
     def history(self) -> list[dict[str, Any]]:
         return self.rows
