@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ansgt.coarsening.contraction import Contracted, relabel
-from ansgt.coarsening.lobpcg import lobpcg, precondition, project_kernel, recombine, take_out
+from ansgt.coarsening.lobpcg import _settled, lobpcg, precondition, project_kernel, recombine, take_out
 from ansgt.testing import random_graph
 
 
@@ -35,6 +35,13 @@ def test_it_stops_once_the_wanted_residuals_are_small(monkeypatch):
     calls.clear()
     lobpcg(graph, block, 200, tolerance=1e-6, wanted=1)
     assert 0 < len(calls) < all_wanted < 200
+
+
+def test_it_is_settled_where_the_residuals_themselves_are_small():
+    diagonal, residual = np.array([4.0, 0.25]), np.array([0.3, 0.4])  # of length 0.5
+    basis = np.stack([np.ones(2), residual / diagonal, np.ones(2)], axis=1)  # [X | W | P]
+    assert _settled(basis, diagonal, np.array([2.0]), 0.251)
+    assert not _settled(basis, diagonal, np.array([2.0]), 0.249)
 
 
 def test_the_kernel_is_projected_out():
