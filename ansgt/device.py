@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ansgt.errors import InputError
+from ansgt.errors import InputError, TooLargeError
 
 KNOWN = "auto, cpu, cuda, cuda:<number>"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -149,10 +149,10 @@ def working_dtype(device: torch.device | str, half: bool | None = None) -> torch
 
 
 def check_memory(model: str, needed: int, device: torch.device) -> None:
-    """Raises `InputError` before the run when a model's own estimate of its memory does not fit."""
+    """Raises `TooLargeError` before the run when a model's own estimate of its memory does not fit."""
     available = available_bytes(device)
     if needed > available:
-        raise InputError(
+        raise TooLargeError(
             f"Model '{model}' needs about {needed / 2**30:.1f} GiB on this graph, "
             f"but {device} has {available / 2**30:.1f} GiB free."
         )

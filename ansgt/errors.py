@@ -23,6 +23,10 @@ class InputError(ValueError):
         super().__init__(_sentence(str(sentence)), *details)
 
 
+class TooLargeError(InputError):
+    """What was asked for does not fit into the memory."""
+
+
 class BrokenRunError(ArithmeticError):
     """Training gave NaN or infinity: one sentence that names where. The command line exits with code 1."""
 

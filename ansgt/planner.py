@@ -25,7 +25,7 @@ from ansgt.device import (
     unused_bytes,
     working_dtype,
 )
-from ansgt.errors import InputError
+from ansgt.errors import TooLargeError
 from ansgt.graph import Graph
 from ansgt.heuristics.base import SMALL, candidate_limit
 from ansgt.ranks import ranks
@@ -135,7 +135,7 @@ class Plan:
 def plan_sequences(
     graph: Graph, settings: SequenceSettings, device: torch.device, load: Load = Load(), stored: bool = False
 ) -> Plan:
-    """The plan that holds the most within the budget; raises `InputError` where even the least does not fit.
+    """The plan that holds the most within the budget; raises `TooLargeError` where even the least does not fit.
 
     Args:
         graph: with the features that models see.
@@ -293,10 +293,10 @@ def _proposals(graph: Graph, settings: SequenceSettings, heuristic: Any) -> tupl
     return float(counts.mean()), int(counts.max(initial=1))
 
 
-def _refusal(plan: Plan, settings: SequenceSettings) -> InputError:
+def _refusal(plan: Plan, settings: SequenceSettings) -> TooLargeError:
     largest = max((name for name in plan.parts if name != "already held"), key=plan.parts.__getitem__)
     advice = "set memory higher" if settings.memory is not None else "free memory or take a larger machine"
-    return InputError(
+    return TooLargeError(
         f"Even with everything streamed this graph needs about {_gigabytes(plan.bytes)} of memory, of which "
         f"{_gigabytes(plan.parts[largest])} for {largest}, and {_gigabytes(plan.budget)} are allowed: {advice}, or choose "
         "smaller max_candidates, batch_size or num_augmentations."

@@ -64,11 +64,13 @@ class Plan:
         experts: without a time limit all are trained; with one, as many as there is time for, then again with other seeds.
         most: how many the validation nodes support; None where they are too few to give weights at all.
         presets: what the rules chose, family by family, and the facts that they asked for.
+        left_out: name of an expert -> why it cannot be trained here.
     """
 
     experts: list[Expert]
     most: int | None = None
     presets: dict[str, Any] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, config: RunConfig, graph: Graph, split: Split) -> "Plan":
@@ -214,6 +216,7 @@ def experts_record(
             "num_val": len(labels),
         },
         "presets": plan.presets,
+        **({"left_out": dict(plan.left_out)} if plan.left_out else {}),
         EXPERTS: [
             _decided(expert, result).as_dict() for expert, result in zip(experts, results, strict=True)
         ],

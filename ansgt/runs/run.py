@@ -23,7 +23,7 @@ from ansgt.arrays import brief_repr
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
 from ansgt.device import memory_in_words, most_memory, release_memory
-from ansgt.errors import BrokenRunError, InputError
+from ansgt.errors import BrokenRunError, InputError, TooLargeError
 from ansgt.graph import Graph, Split
 from ansgt.metrics import accuracy_and_loss, metric
 from ansgt.prediction import TRAINED, TrainedModel
@@ -266,6 +266,7 @@ def train_experts(job: Job) -> None:
     experts = plan.in_time(job.config.effort) if bounded else plan.experts
     epochs = sum(expert.config.train.epochs for expert in plan.experts)
     took: dict[str, float] = {}
+    left_out: dict[str, str] = {}
     for number, expert in enumerate(experts):
         one = _expert_job(job, expert, number, epochs, sum(e.config.train.epochs for e in experts[:number]))
         if not one.folder.is_finished:
@@ -278,13 +279,20 @@ def train_experts(job: Job) -> None:
             except TimeIsUp:
                 one.folder.remove()
                 break
+            except TooLargeError as error:
+                if number + 1 == len(experts) and not ready:
+                    raise
+                note(f"expert {number + 1} is left out: {error}")
+                left_out[expert.name] = str(error)
+                one.folder.remove()
+                continue
             took[expert.config.model_name] = one.clock.least
         ready.append((expert, one.folder))
     if not ready:
         raise InputError(
             f"The time limit of {job.config.time_limit:g} s ended before a first model was trained; give more time."
         )
-    record = experts_record(job.graph, job.split, ready, plan)
+    record = experts_record(job.graph, job.split, ready, replace(plan, left_out=left_out))
     record.write(job.graph, job.split, job.folder)
 
 

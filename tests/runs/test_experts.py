@@ -12,6 +12,7 @@ import ansgt
 from ansgt.datasets import load
 from ansgt.errors import InputError
 from ansgt.graph import Split
+from ansgt.models.baselines.gcn import GCN
 from ansgt.prediction.progressive import expert_weights, likelihoods_of, most_experts
 from ansgt.runs.experts import Plan, stored_experts
 from ansgt.runs.folder import RunFolder
@@ -248,3 +249,17 @@ def test_test_labels_decide_nothing(tmp_path: Path) -> None:
         )
     assert told[0][:2] == told[1][:2]
     assert told[0][2] != told[1][2]
+
+
+def test_what_does_not_fit_is_left_out_and_the_record_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GCN, "estimate_bytes", lambda graph, settings: (settings.norm == "batch") << 60)
+    data, config = prepare_run("newman", "gcn", device="cpu", effort="best", overrides={"epochs": 2})
+    run(config, data, tmp_path / "some")
+    result = RunFolder(tmp_path / "some").split(0).result()
+    assert [one["name"] for one in result["models"]] == ["gcn calm"]
+    assert "Model 'gcn' needs about" in result["left_out"]["gcn residual"]
+    monkeypatch.setattr(GCN, "estimate_bytes", lambda graph, settings: 1 << 60)
+    with pytest.raises(InputError, match="Model 'gcn' needs about"):
+        run(config, data, tmp_path / "none")

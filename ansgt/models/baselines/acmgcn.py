@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from ansgt.graph import Graph
 from ansgt.linalg import row_norm, sym_norm, to_torch
-from ansgt.models.base import WIDTHS, Inputs, NodeModel
+from ansgt.models.base import WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate
 from ansgt.settings import GENERAL_SPACE, Count, Few, ModelSettings, Rate, Space, Span
 from ansgt.storage import DiskCache
@@ -94,6 +94,11 @@ class ACMGCN(NodeModel):
             "transposed": to_torch(sp.csr_array(low.T)),
             "structure": to_torch(graph.adj),
         }
+
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its layers, whose three channels are weighed by gates."""
+        return layer_bytes(graph, (6 + settings.structure) * settings.hidden_channels, settings.num_layers)
 
     def forward(self, inputs: Inputs) -> Tensor:
         x = feature_dropout(inputs["x"], self.dropout, self.training, self.num_kept)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.nn import APPNP as PyGAPPNP
 
 from ansgt.graph import Graph
-from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import SymmetricAggregation
 from ansgt.models.baselines.mlp import MLP
@@ -54,6 +54,13 @@ class APPNP(NodeModel):
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
         return gcn_inputs(graph)
+
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its layers, and of every step's scores."""
+        return layer_bytes(graph, settings.hidden_channels, settings.num_layers) + layer_bytes(
+            graph, graph.num_classes, settings.num_steps
+        )
 
     def forward(self, inputs: Inputs) -> Tensor:
         logits: Tensor = self.propagation(self.mlp(inputs), inputs["adj"])

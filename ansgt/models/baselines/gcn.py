@@ -10,7 +10,7 @@ from torch_geometric.nn import GCNConv
 
 from ansgt.graph import Graph
 from ansgt.linalg import gcn_norm, to_torch
-from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.layers import (
     FeatureLinear,
     Norm,
@@ -64,6 +64,11 @@ class GCN(NodeModel):
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
         return gcn_inputs(graph)
+
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its layers."""
+        return layer_bytes(graph, settings.hidden_channels, settings.num_layers)
 
     def forward(self, inputs: Inputs) -> Tensor:
         h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ansgt.errors import unknown_name
 from ansgt.graph import Graph
-from ansgt.models.base import WIDTHS, Inputs, NodeModel
+from ansgt.models.base import WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.gcn import gcn_inputs
 from ansgt.models.baselines.layers import propagate
 from ansgt.models.baselines.mlp import MLP
@@ -69,6 +69,13 @@ class GPRGNN(NodeModel):
             {"params": list(self.mlp.parameters()), "lr": lr, "weight_decay": weight_decay},
             {"params": [self.gamma], "lr": lr, "weight_decay": 0.0},
         ]
+
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its layers, and of every step's scores."""
+        return layer_bytes(graph, settings.hidden_channels) + layer_bytes(
+            graph, graph.num_classes, settings.num_steps
+        )
 
     def forward(self, inputs: Inputs) -> Tensor:
         h = F.dropout(self.mlp(inputs), self.propagation_dropout, self.training)

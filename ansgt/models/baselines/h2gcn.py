@@ -11,10 +11,15 @@ from torch.nn import functional as F
 
 from ansgt.graph import Graph
 from ansgt.linalg import sym_norm
-from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout, propagate, to_operator
 from ansgt.settings import Count, ModelSettings, Range, Rate, Space
 from ansgt.storage import DiskCache
+
+_PAIR = 50
+"""Bytes per pair of nodes two steps apart, while their matrix is normalised."""
+_WALKS = 1 << 24
+"""Walks of two steps that are looked at together."""
 
 
 class H2GCN(NodeModel):
@@ -58,6 +63,14 @@ class H2GCN(NodeModel):
         two = to_operator(sym_norm(two_hop(graph.adj), self_loops=False))
         return {**super().prepare(graph, cache, settings), "one_hop": one, "two_hop": two}
 
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its rounds, each twice as wide as the one before, and of the pairs two steps apart, at most sum_v deg(v)^2."""
+        degree = graph.degree.astype(np.float64)
+        pairs = min(float(degree @ degree), float(graph.num_nodes) ** 2)
+        widths = settings.hidden_channels * 2 ** (settings.num_rounds + 1)
+        return layer_bytes(graph, widths, 1) + int(pairs) * _PAIR
+
     def forward(self, inputs: Inputs) -> Tensor:
         r = self.embed(feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)).relu()
         rounds = [r]
@@ -78,8 +91,18 @@ def two_hop(adj: sp.csr_array) -> sp.csr_array:
            [0., 0., 0.],
            [1., 0., 0.]])
     """
-    reached = sp.csr_array((adj @ adj).astype(bool).astype(np.float64))
-    reached.setdiag(0)
-    strict = sp.csr_array(reached - reached.multiply(adj.astype(bool)))
-    strict.eliminate_zeros()
-    return strict
+    near = sp.csr_array((np.ones(adj.nnz, dtype=np.int32), adj.indices, adj.indptr), shape=adj.shape)
+    walks = np.cumsum(near @ np.diff(adj.indptr))
+    ends = np.searchsorted(walks, np.arange(_WALKS, walks[-1] if len(walks) else 0, _WALKS))
+    blocks = []
+    for rows in np.split(np.arange(adj.shape[0]), np.unique(ends)):
+        own = near[rows]
+        reached = sp.csr_array(own @ near)
+        reached.data[:] = 1
+        itself = sp.csr_array((np.ones(len(rows), dtype=np.int32), (np.arange(len(rows)), rows)), own.shape)
+        closer = own + itself
+        closer.data[:] = 1
+        strict = sp.csr_array(reached - reached.multiply(closer))
+        strict.eliminate_zeros()
+        blocks.append(strict)
+    return sp.csr_array(sp.vstack(blocks, format="csr", dtype=np.float64))

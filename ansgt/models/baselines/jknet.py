@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import JumpingKnowledge
 
 from ansgt.graph import Graph
-from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.gcn import gcn_conv, gcn_inputs
 from ansgt.models.baselines.layers import feature_dropout
 from ansgt.settings import Count, Few, ModelSettings, Rate, Space
@@ -54,6 +54,11 @@ class JKNet(NodeModel):
     @classmethod
     def prepare(cls, graph: Graph, cache: DiskCache, settings: Settings) -> Inputs:
         return gcn_inputs(graph)
+
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its layers, and of all of them joined."""
+        return layer_bytes(graph, 2 * settings.hidden_channels, settings.num_layers)
 
     def forward(self, inputs: Inputs) -> Tensor:
         h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)

@@ -7,7 +7,8 @@ from typing import ClassVar
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
+from ansgt.graph import Graph
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm
 from ansgt.settings import Count, Few, ModelSettings, Rate, Space
 
@@ -47,6 +48,11 @@ class MLP(NodeModel):
         self.layers = nn.ModuleList(FeatureLinear(i, o) for i, o in pairwise(widths))
         self.norms = nn.ModuleList(make_norm(settings.norm, hidden) for _ in range(depth - 1))
         self.dropout, self.input_dropout = settings.dropout, settings.input_dropout
+
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its layers."""
+        return layer_bytes(graph, settings.hidden_channels, settings.num_layers)
 
     def forward(self, inputs: Inputs) -> Tensor:
         x = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ansgt.graph import Graph
 from ansgt.linalg import row_norm, to_torch
-from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel
+from ansgt.models.base import SPACE, WIDTHS, Inputs, NodeModel, layer_bytes
 from ansgt.models.baselines.layers import FeatureLinear, Norm, feature_dropout, make_norm, propagate
 from ansgt.settings import Count, Few, ModelSettings, Rate, Space
 from ansgt.storage import DiskCache
@@ -78,6 +78,11 @@ class SAGE(NodeModel):
         mean = row_norm(graph.adj)
         transposed = to_torch(sp.csr_array(mean.T))
         return {**super().prepare(graph, cache, settings), "mean": to_torch(mean), "transposed": transposed}
+
+    @classmethod
+    def estimate_bytes(cls, graph: Graph, settings: Settings) -> int:
+        """Of its layers."""
+        return layer_bytes(graph, settings.hidden_channels, settings.num_layers)
 
     def forward(self, inputs: Inputs) -> Tensor:
         h = feature_dropout(inputs["x"], self.input_dropout, self.training, self.num_kept)
