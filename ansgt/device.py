@@ -3,6 +3,8 @@
 Other files ask what a device does well (`runs_numba`, `replays_graphs`, ...), never what it is.
 """
 
+import contextlib
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -232,6 +234,13 @@ def release_memory(device: str) -> None:
     gc.collect()
     if is_cuda(device):
         torch.cuda.empty_cache()
+    return_memory()
+
+
+def return_memory() -> None:
+    """Gives free pages back to the system: every thread that computes has a heap, and what one freed no other can use."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # glibc alone has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @dataclass

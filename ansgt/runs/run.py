@@ -22,7 +22,7 @@ from torch import Tensor
 from ansgt.arrays import brief_repr
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset
-from ansgt.device import memory_in_words, most_memory, release_memory
+from ansgt.device import memory_in_words, most_memory, release_memory, return_memory
 from ansgt.errors import BrokenRunError, InputError, TooLargeError
 from ansgt.graph import Graph, Split
 from ansgt.metrics import accuracy_and_loss, metric
@@ -444,6 +444,8 @@ def _record(job: Job, state: _State, started: float) -> Record:
     """Predicts every node with the kept weights."""
     seconds = state.spent + time.perf_counter() - started
     trained, selection = state.learner.trained, state.selection
+    state.learner.release()
+    return_memory()
     trained.load_weights(selection.best_weights)
     seeds.seed_prediction(job.config.seed, job.split.index)
     for name, value in selection.best_weights.items():

@@ -50,6 +50,9 @@ class Learner(Protocol):
 
     def load_state_dict(self, state: State) -> None: ...
 
+    def release(self) -> None:
+        """Gives up what training alone needs; nothing but `trained`, `history` and `standing` is asked for afterwards."""
+
     def history(self) -> list[dict[str, Any]]:
         """What else the record should keep, one row per event (the bandit's updates); [] when there is nothing."""
 

@@ -206,6 +206,11 @@ class AdaptiveLearner:
         self._resample()  # the draw of a round is a function of (seed, round, p): nothing else is stored
         self._catch_up()
 
+    def release(self) -> None:
+        del self.tables, self.significance, self.step, self.optimizer
+        if not self.streams:
+            del self.sampled
+
     def history(self) -> list[dict[str, Any]]:
         return self.rows
 

@@ -63,6 +63,9 @@ class FullBatchLearner:
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])
 
+    def release(self) -> None:
+        del self.optimizer
+
     def history(self) -> list[dict[str, Any]]:
         return []
 

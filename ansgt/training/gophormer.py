@@ -80,6 +80,9 @@ class GophormerLearner:
         self.trained.load_weights(state["weights"])
         self.optimizer.load_state_dict(state["optimizer"])
 
+    def release(self) -> None:
+        del self.optimizer
+
     def history(self) -> list[dict[str, Any]]:
         return []
 
