@@ -222,7 +222,9 @@ def report(verdict: Verdict) -> str:
         "## Against the best baseline of every graph\n\nThe best baseline is chosen by its test accuracy.",
         standings(verdict).markdown(),
         "## The bandit\n\n" + bandit(verdict),
-        ablation(verdict).markdown() if ablation(verdict).rows else "The candidates of `ablation` are not trained.",
+        ablation(verdict).markdown()
+        if ablation(verdict).rows
+        else "The candidates of `ablation` are not trained.",
         "## Single heuristics as experts\n\nShipped settings, one model, uniform splits; differences are paired.",
         arms(verdict).markdown(),
         "## What ships\n\nThe same rule on all graphs.",
