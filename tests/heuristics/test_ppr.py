@@ -4,7 +4,7 @@ from cases import dense_ppr, normalized
 
 from ansgt.errors import InputError
 from ansgt.heuristics import PPR
-from ansgt.heuristics.ppr import _exact_rows, default_eps
+from ansgt.heuristics.ppr import _chebyshev, _exact_rows, default_eps
 from ansgt.heuristics.push import ordered, push_rows
 from ansgt.testing import path_graph, random_graph, star_graph
 
@@ -36,6 +36,20 @@ def test_chebyshev_equals_the_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansgt.heuristics.ppr.SMALL", 10)
     rows = PPR(method="exact").fit(graph).rows(np.arange(300)).toarray()
     np.testing.assert_allclose(rows, normalized(dense_ppr(graph)), atol=1e-7)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5, 1e-9])
+def test_chebyshev_takes_the_steps_that_its_bound_asks_for(tol: float) -> None:
+    class Counted:
+        shape, steps = (3, 3), 0
+
+        def __matmul__(self, x: np.ndarray) -> np.ndarray:
+            self.steps += 1
+            return x / 2
+
+    walk, rate = Counted(), 1 / 0.8 - np.sqrt(1 / 0.8**2 - 1)
+    _chebyshev(walk, np.arange(3), 0.8, tol)  # type: ignore[arg-type]
+    assert 2 * rate**walk.steps <= tol < 2 * rate ** (walk.steps - 1)
 
 
 @pytest.mark.parametrize("share", [0, 1])

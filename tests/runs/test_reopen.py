@@ -11,7 +11,7 @@ import torch
 
 from ansgt import NodeClassifier
 from ansgt.errors import InputError
-from ansgt.runs.folder import by_model, open_run
+from ansgt.runs.folder import SplitFolder, by_model, open_run
 from ansgt.runs.record import models_of
 from ansgt.runs.reopen import FinishedRun, evaluate_run
 
@@ -69,6 +69,17 @@ print(*[name for name in sys.modules if name.startswith(("ansgt.training", "ansg
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["ansgt.runs"] or done.stdout.split() == []
+
+
+@pytest.mark.parametrize("split", [0, 1])
+def test_a_single_split_that_does_not_match_its_record_is_told(
+    split: int, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(folder: SplitFolder, probabilities: np.ndarray) -> np.ndarray:
+        return probabilities[::-1] if folder.path.name == f"split-{split}" else probabilities
+
+    monkeypatch.setattr("ansgt.runs.reopen._stored_probabilities", other)
+    assert not evaluate_run(FinishedRun.open(tiny_run, device="cpu"))["matches_record"]
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:

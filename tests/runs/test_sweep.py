@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from typer.testing import CliRunner
 from ansgt.cli import build_app
 from ansgt.errors import InputError
 from ansgt.runs.prepare import train
-from ansgt.runs.sweep import Point, Sweep, parse_seeds, swept
+from ansgt.runs.statistics import Cell
+from ansgt.runs.sweep import Outcome, Point, Sweep, _over_seeds, parse_seeds, swept
 
 QUICK = ["--model", "mlp", "--device", "cpu", "-o", "epochs=5", "--workers", "1"]
 
@@ -79,6 +81,26 @@ def test_commas_inside_of_brackets_and_quotes_separate_nothing() -> None:
     assert parse_seeds("3, 5-6") == [3, 5, 6]
     with pytest.raises(InputError, match="whole numbers"):
         parse_seeds("")
+
+
+def test_a_combination_is_scored_by_all_its_runs_or_by_none() -> None:
+    scores = {"accuracy": (0.5, 0.75)}
+    one = Cell("mlp", "x", per_split=(0.5, 0.75), val_mean=0.5, scores=scores, val_scores={"accuracy": 0.5})
+    two = replace(one, per_split=(1.0, 0.25), val_mean=0.75)
+    joined = _over_seeds(
+        [Outcome(Point({"lr": 1}, seed), cell) for seed, cell in enumerate((one, two))], "accuracy"
+    )
+    assert joined["test_accuracy"]["per_run"] == [0.5, 0.75, 1.0, 0.25]
+    assert (joined["test_accuracy"]["mean"], joined["val_accuracy"]["mean"], joined["error"]) == (
+        0.625,
+        0.625,
+        None,
+    )
+    lost = _over_seeds(
+        [Outcome(Point({}, 0), one), Outcome(Point({}, 1), Cell("mlp", "x", error="no"))], "accuracy"
+    )
+    assert lost["test_accuracy"] == lost["val_score"] == {"mean": None, "std": None, "per_run": []}
+    assert lost["error"] == "no"
 
 
 def test_names_of_run_directories() -> None:

@@ -5,10 +5,11 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from cases import CLASSES, NODES, make_step
+from cases import CLASSES, NODES, SEQUENCES, make_step
 from torch import Tensor
 
 from ansgt.prediction.inference import padded
+from ansgt.ranks import Ranks
 from ansgt.training.optim import LinearSchedule
 from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_epoch
 
@@ -59,6 +60,13 @@ def test_epoch_sees_every_centre_once_and_averages_over_centres() -> None:
         0,
         *range(1, 11),
     ]  # padding builds node 0's sequences, weight 0
+
+
+def test_a_process_drops_in_the_sequences_of_its_own_centres(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = make_step()
+    monkeypatch.setattr("ansgt.training.steps.ranks", lambda: Ranks(rank=1, size=3))
+    places = step._places(8)  # centres 3, 4 and 5
+    assert (places.index, places.length) == (slice(3 * SEQUENCES, 6 * SEQUENCES), 8 * SEQUENCES)
 
 
 def test_training_learns_and_is_reproducible() -> None:

@@ -63,6 +63,8 @@ SAME: dict[str, str] = {
     r"sampling/mixture.py: (_JIT_PAYS|SMALL_BLOCK)": "how work is cut, not what comes out",
     r"heuristics/knn.py: if not sp.issparse\(x\) and np.count_nonzero": "sparse and dense rows are compared alike",
     r"heuristics/hops.py: return n <= SMALL": "the dense and the sparse product are equal",
+    r"heuristics/rows.py: if is_large and indptr": "a shorter way to the same rows",
+    r"heuristics/neighbors.py: projection = np.random": "any projection finds candidates",
     r"coarsening/lobpcg.py: kept = spread >": "what lies between is rounding",
     r"coarsening/spectrum.py: seed: int = 0": "any start leads to the same eigenpairs",
     r"coarsening/neighborhoods.py: place = np.full": "any negative number says who is no member",
