@@ -64,6 +64,7 @@ def test_epoch_sees_every_centre_once_and_averages_over_centres() -> None:
 
 def test_a_process_drops_in_the_sequences_of_its_own_centres(monkeypatch: pytest.MonkeyPatch) -> None:
     step = make_step()
+    step.num_sequences = SEQUENCES
     monkeypatch.setattr("ansgt.training.steps.ranks", lambda: Ranks(rank=1, size=3))
     places = step._places(8)  # centres 3, 4 and 5
     assert (places.index, places.length) == (slice(3 * SEQUENCES, 6 * SEQUENCES), 8 * SEQUENCES)
