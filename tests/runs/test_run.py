@@ -17,10 +17,12 @@ import torch
 from ansgt.datasets import load
 from ansgt.datasets.load import Source
 from ansgt.errors import BusyError, InputError
+from ansgt.graph import Graph
+from ansgt.runs.clock import TimeLimit
 from ansgt.runs.folder import open_run
 from ansgt.runs.prepare import prepare_run, train
 from ansgt.runs.reopen import FinishedRun, evaluate_run
-from ansgt.runs.run import Environment, Selection, run
+from ansgt.runs.run import Environment, Selection, _warn_of_absent_classes, run
 from ansgt.settings import TrainSettings
 from ansgt.storage import folder_lock
 from ansgt.training import build_learner
@@ -206,3 +208,42 @@ def test_an_auc_that_is_none_counts_as_zero() -> None:
     for epoch, value in enumerate((float("nan"), 0.4, float("nan"))):
         selection.offer(epoch, value, 0.5, 1.0, learner)  # type: ignore[arg-type]
     assert selection.best_epoch == 1
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        ([[1]], "Class 1 is never predicted outside the training part; "),
+        ([[1], []], "Class 1 is never predicted outside the training part in 1 of 2 splits; "),
+        ([[1, 2], [2]], "Classes 2, 1 are never predicted outside the training part in 2 of 2 splits; "),
+    ],
+)
+def test_classes_that_no_split_predicts_are_named(results: list[list[int]], words: str) -> None:
+    data, config = prepare_run("newman", "mlp", device="cpu", overrides=["epochs=1"])
+    with pytest.warns(UserWarning, match=f"^{words}"):
+        _warn_of_absent_classes(config, data.graph, [{"never_predicted": codes} for codes in results])
+
+
+@pytest.mark.parametrize(("number", "more"), [(5, ""), (7, " and 2 others")])
+def test_of_many_absent_classes_five_are_named(number: int, more: str) -> None:
+    config = prepare_run("newman", "mlp", device="cpu", overrides=["epochs=1"])[1]
+    graph = Graph.from_arrays(torch.eye(8), [[0], [1]], list(range(8)))
+    with pytest.warns(UserWarning, match=f"Classes 0, 1, 2, 3, 4{more} are never"):
+        _warn_of_absent_classes(config, graph, [{"never_predicted": list(range(number))}])
+
+
+@pytest.mark.parametrize(("started", "moment"), [(5.0, 5.0), (None, 7.0)])
+def test_a_time_limit_counts_from_the_start_that_is_told_or_from_now(
+    started: float | None, moment: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+
+    def limit(seconds: float | None, start: float) -> TimeLimit:
+        seen.append(start)
+        return TimeLimit(seconds, start)
+
+    monkeypatch.setattr("ansgt.runs.run.TimeLimit", limit)
+    monkeypatch.setattr("ansgt.runs.run.time.perf_counter", lambda: 7.0)
+    data, config = prepare_run("newman", "mlp", device="cpu", overrides=["epochs=1"])
+    run(config, data, tmp_path, environment=Environment(started=started))
+    assert seen == [moment]
