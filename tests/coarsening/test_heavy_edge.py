@@ -7,9 +7,9 @@ import pytest
 from cases import two_cliques
 
 from ansgt.coarsening import Louvain
-from ansgt.coarsening.heavy_edge import first_of_label, heaviest_first, roots, union_pass
+from ansgt.coarsening.heavy_edge import first_of_label, heaviest_first, roots, union_pass, union_two_hop
 from ansgt.errors import InputError
-from ansgt.testing import path_graph, random_graph
+from ansgt.testing import path_graph, random_graph, star_graph
 
 
 def test_edges_come_once_and_heaviest_first():
@@ -32,6 +32,14 @@ def test_union_keeps_the_cap_and_the_budget():
     assert found[0] == found[1] != found[2] == found[3]
     parent, size = np.arange(4), np.ones(4, dtype=np.int64)
     assert union_pass(row, col, parent, size, 1, 10) == 1
+
+
+@pytest.mark.parametrize(("budget", "cap", "joins"), [(0, 9, 0), (1, 9, 1), (9, 9, 3), (9, 2, 2)])
+def test_leaves_of_a_hub_are_joined_as_often_as_asked(budget: int, cap: int, joins: int):
+    adj = star_graph(4).adj
+    parent, size = np.arange(5), np.ones(5, dtype=np.int64)
+    assert union_two_hop(adj.indptr, adj.indices, parent, size, budget, cap) == joins
+    assert len(np.unique(roots(parent))) == 5 - joins
 
 
 def test_parents_of_a_given_clustering():

@@ -155,6 +155,15 @@ def test_a_large_graph_bounds_the_candidates_unless_the_settings_do() -> None:
         assert PPR.from_settings(Settings([], bound), num_nodes).max_candidates == limit
 
 
+@pytest.mark.parametrize(("num_nodes", "bound", "held"), [(20, None, True), (21, None, False), (21, 5, True)])
+def test_a_small_or_bounded_heuristic_holds_all_its_rows(
+    num_nodes: int, bound: int | None, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ansgt.heuristics.base.SMALL", 20)
+    fitted = OneHop(max_candidates=bound).fit(random_graph(num_nodes))
+    assert (fitted.table_ is not None) == held
+
+
 def test_an_object_keeps_its_own_settings_and_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, ready, fresh = random_graph(), PPR(restart_prob=0.7), KNN(k=3)
     ready.fit(graph)

@@ -82,6 +82,17 @@ def test_a_single_split_that_does_not_match_its_record_is_told(
     assert not evaluate_run(FinishedRun.open(tiny_run, device="cpu"))["matches_record"]
 
 
+def test_predictions_are_those_of_the_first_split_unless_asked(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, seen = FinishedRun.open(tiny_run, device="cpu"), []
+    monkeypatch.setattr("ansgt.runs.seeds.seed_prediction", lambda seed, index: seen.append(index))
+    trained = run.trained(0)
+    run.predict_proba(trained, torch.tensor([3]))
+    run.predict_proba(trained, torch.tensor([3]), 1)
+    assert seen == [0, 1]
+
+
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         FinishedRun.open(tmp_path / "nowhere")
