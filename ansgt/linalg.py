@@ -51,9 +51,10 @@ def sym_norm(adj: sp.csr_array, self_loops: bool = True) -> sp.csr_array:
     if self_loops:
         adj = sp.csr_array(adj + sp.eye_array(adj.shape[0], format="csr"))
     scale = inverse_or_zero(np.asarray(adj.sum(axis=1)).ravel(), power=0.5)
-    scaled = sp.csr_array(sp.diags_array(scale) @ adj @ sp.diags_array(scale))
-    scaled.sort_indices()
-    return scaled
+    adj.sort_indices()
+    data = scale[np.repeat(np.arange(len(scale)), np.diff(adj.indptr))] * adj.data
+    data *= scale[adj.indices]
+    return sp.csr_array((data, adj.indices, adj.indptr), shape=adj.shape)
 
 
 def fingerprint(array: np.ndarray) -> int:

@@ -161,11 +161,10 @@ def link_columns(graph: Graph, data: DataSettings, origin: Origin | None = None)
     return to_torch(sp.csr_array((values, (row, column[column >= 0])), shape=(graph.num_nodes, width)))
 
 
-def moved_columns(graph: Graph, trained_on: Graph, data: DataSettings) -> Tensor | None:
+def moved_columns(graph: Graph, origin: Origin, data: DataSettings) -> Tensor | None:
     """The columns of links of a graph that a model was not trained on; warns where none of its nodes was there."""
     if data.link_features == "none":
         return None
-    origin = Origin.of(graph, trained_on)
     if not (origin.ids >= 0).any():
         warnings.warn(
             "The model reads a node's links, and this graph is not the one it was trained on, grown: the columns of "

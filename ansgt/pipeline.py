@@ -104,6 +104,7 @@ class SequencePipeline:
     def _proximity(self, graph: Graph) -> Proximity:
         chosen = self.settings
         options: Any = {"centre_only": chosen.centre_only, "max_table_bytes": None if self.plan.dense else 0}
+        options["measured"] = self.plan.rows != "asked"
         dtype = working_dtype(self.device, chosen.amp)
         return Proximity(chosen.num_proximity, dtype=dtype, **options).fit(graph, self.coarse, self.device)
 

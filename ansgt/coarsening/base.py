@@ -80,6 +80,29 @@ class CoarseGraph:
     def _repr_html_(self) -> str:
         return self.table().html()
 
+    @classmethod
+    def of(
+        cls, graph: Graph, start: Contracted, found: "Clustering", rate: float, seconds: dict[str, float]
+    ) -> "CoarseGraph":
+        """The super-nodes that an assignment of the nodes makes."""
+        m, sizes = found.num_clusters, np.bincount(found.assignment)
+        x, x_mean = coarse_features(graph, found.assignment, m)
+        return cls(
+            assignment=found.assignment,
+            P=membership(found.assignment, m),
+            x=x,
+            x_mean=x_mean,
+            adj=coarse_adjacency(start, found.assignment, m),
+            num_supernodes=m,
+            rate=rate,
+            rate_reached=m / graph.num_nodes,
+            num_components=start.num_components,
+            largest_share=float(sizes.max() / graph.num_nodes),
+            levels=found.levels,
+            seconds=seconds,
+            reason=found.reason,
+        )
+
     def with_means(self) -> "CoarseGraph":
         """The same graph whose features `x` are the plain means."""
         return replace(self, x=self.x_mean)
@@ -139,25 +162,11 @@ class Coarsener(ABC):
                 start = Contracted.from_graph(graph)
                 plan = plan_components(graph, start, target, self.below_components, self.seed)
             found = self.cluster(graph, start, plan, watch)
+            found = replace(found, reason=found.reason or plan.reason)
+            rate = self.rate if self.num_supernodes is None else self.num_supernodes / graph.num_nodes
             with watch("coarse graph"):
-                m, sizes = found.num_clusters, np.bincount(found.assignment)
-                x, x_mean = coarse_features(graph, found.assignment, m)
-                adj = coarse_adjacency(start, found.assignment, m)
-        return CoarseGraph(
-            assignment=found.assignment,
-            P=membership(found.assignment, m),
-            x=x,
-            x_mean=x_mean,
-            adj=adj,
-            num_supernodes=m,
-            rate=self.rate if self.num_supernodes is None else self.num_supernodes / graph.num_nodes,
-            rate_reached=m / graph.num_nodes,
-            num_components=start.num_components,
-            largest_share=float(sizes.max() / graph.num_nodes),
-            levels=found.levels,
-            seconds=watch.seconds(),
-            reason=found.reason or plan.reason,
-        )
+                coarse = CoarseGraph.of(graph, start, found, rate, {})
+        return replace(coarse, seconds=watch.seconds())
 
     def _target(self, graph: Graph) -> int:
         """The number of super-nodes that the settings ask for, once they are checked."""

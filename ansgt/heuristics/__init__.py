@@ -93,7 +93,7 @@ def _fitted(
     if stored is not None and stored.is_complete:
         return stored
     if isinstance(built, Heuristic) and (rows == "asked" or (rows == "computed" and built.row_by_row)):
-        return built.attach(graph)
+        return built.attach(graph, few=rows == "asked")
     return _checked(built.fit(graph))
 
 

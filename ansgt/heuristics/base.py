@@ -72,6 +72,7 @@ class Heuristic(ABC):
     row_by_row: bool = True
     """Whether a row is the same, bit for bit, whatever other rows are computed with it."""
     _graph: Graph | None = None
+    _few: bool = False
 
     def __init__(self, max_candidates: int | None = None, cache: DiskCache | None = None) -> None:
         self.max_candidates = max_candidates
@@ -105,12 +106,16 @@ class Heuristic(ABC):
         self.table_ = self._load_table() if tabulate else None
         return self
 
-    def attach(self, graph: Graph) -> Self:
-        """Remembers the graph and computes nothing: each call of `rows` computes the rows it is asked for."""
+    def attach(self, graph: Graph, few: bool = False) -> Self:
+        """Remembers the graph and computes nothing: each call of `rows` computes the rows it is asked for.
+
+        Args:
+            few: whether so few rows will be asked for that no index of all nodes pays.
+        """
         check_threads()
         self._check()
         self._graph = graph
-        self._is_prepared = False
+        self._is_prepared, self._few = False, few
         self.table_ = None
         return self
 

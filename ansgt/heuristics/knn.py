@@ -28,6 +28,7 @@ EXACT_LIMIT = 50_000
 MOST_VISITS = 2e11
 """Sparse non-negative features are compared exactly up to this many pairs that share a column, counted by column."""
 _SPARSE_PAYS = 0.05
+_ROWS = 8192
 
 
 class KNN(Heuristic):
@@ -102,6 +103,8 @@ class KNN(Heuristic):
                 CSR.of(unit), CSR.of(sp.csr_array(unit.T)), places.astype(np.int32), places
             )
             return
+        if self._few and self._copies is None:
+            return
         exact = self.index == "exact" or number <= EXACT_LIMIT
         checked = self.checked_nodes()
         checked = checked if self._copies is None else np.unique(self._copies.group[checked])
@@ -169,13 +172,24 @@ class KNN(Heuristic):
 
 def unit_rows(x: Rows) -> Rows:
     """Rows scaled to length 1 (all-zero rows stay), as CSR when few entries are not zero."""
+    if not sp.issparse(x) and len(x) > _ROWS:  # as many at a time as a cache holds: the same numbers, sooner
+        if np.count_nonzero(x) < _SPARSE_PAYS * x.size:
+            return unit_rows(sp.csr_array(x))
+        parts = [_dense_unit_rows(x[start : start + _ROWS]) for start in range(0, len(x), _ROWS)]
+        return np.concatenate(parts)
     if not sp.issparse(x) and np.count_nonzero(x) < _SPARSE_PAYS * x.size:
         x = sp.csr_array(x)
-    squares = x.multiply(x) if sp.issparse(x) else x * x  # type: ignore[union-attr]
+    if not sp.issparse(x):
+        return _dense_unit_rows(x)
+    squares = x.multiply(x)  # type: ignore[union-attr]
     scale = inverse_or_zero(np.asarray(squares.sum(axis=1, dtype=np.float64)).ravel(), power=0.5)
-    if sp.issparse(x):
-        return sp.csr_array(sp.diags_array(scale) @ x).astype(np.float32)
-    return (x * scale[:, None]).astype(np.float32)
+    return sp.csr_array(sp.diags_array(scale) @ x).astype(np.float32)
+
+
+def _dense_unit_rows(x: np.ndarray) -> np.ndarray:
+    scale = inverse_or_zero((x * x).sum(axis=1, dtype=np.float64), power=0.5)
+    unit: np.ndarray = (x * scale[:, None]).astype(np.float32)
+    return unit
 
 
 def _shares_little(unit: Any) -> bool:
@@ -186,9 +200,14 @@ def _shares_little(unit: Any) -> bool:
 
 
 def _exact_top(unit: Rows, nodes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    scores = cosine_rows(unit, nodes)
-    scores[np.arange(len(nodes)), nodes] = -2.0  # self never takes one of the k places
-    return dense_top_k(scores, np.arange(unit.shape[0]), k)
+    values, columns = [], []
+    for part in np.array_split(nodes, max(1, len(nodes) * unit.shape[0] >> 25)):
+        scores = cosine_rows(unit, part)
+        scores[np.arange(len(part)), part] = -2.0  # self never takes one of the k places
+        found = dense_top_k(scores, np.arange(unit.shape[0]), k)
+        values.append(found[0])
+        columns.append(found[1])
+    return np.concatenate(values), np.concatenate(columns)
 
 
 def _to_csr(values: np.ndarray, columns: np.ndarray, num_nodes: int) -> sp.csr_array:

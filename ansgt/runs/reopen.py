@@ -1,7 +1,7 @@
 """A finished run, brought back: its trained models with the best weights, its scores, its predictions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -38,6 +38,8 @@ class FinishedRun:
     config: RunConfig
     dataset: Dataset
     cache: DiskCache
+    kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    """Super-nodes of the training graph by the seed they were found with."""
 
     @classmethod
     def open(
@@ -123,7 +125,8 @@ class FinishedRun:
         folder = finished(self.folder, index)
         weights = folder.weights()
         graph = graph.with_classes_of(own)
-        trained = self._build(index, graph, moved=True, asked=asked)
+        origin = Origin.of(graph, own)
+        trained = self._build(index, graph, origin, asked)
         try:
             trained.load_weights(weights)
         except RuntimeError:
@@ -132,7 +135,7 @@ class FinishedRun:
                 f"Model '{name}' learns weights per node and cannot move to another graph."
             ) from None
         trained.temperature = temperature_of(folder)
-        trained.trained_on = self._trained_on(Origin.of(graph, own), index)
+        trained.trained_on = self._trained_on(origin, index)
         return trained
 
     def _trained_on(self, origin: "Origin", index: int) -> np.ndarray:
@@ -169,7 +172,9 @@ class FinishedRun:
             )
         return probabilities
 
-    def _build(self, index: int, graph: Graph, moved: bool = False, asked: int | None = None) -> TrainedModel:
+    def _build(
+        self, index: int, graph: Graph, origin: "Origin | None" = None, asked: int | None = None
+    ) -> TrainedModel:
         """One model, several that differ by their seed, or experts; fresh weights."""
         if self.config.trains_experts:
             from ansgt.prediction.experts import WeightedExperts
@@ -177,7 +182,7 @@ class FinishedRun:
 
             result = self.folder.split(index).result()
             experts = [
-                self._build_one(config, index, graph, moved, asked)
+                self._build_one(config, index, graph, origin, asked)
                 for config in stored_experts(self.config, result)
             ]
             return WeightedExperts(experts, stored_shares(result))
@@ -186,7 +191,7 @@ class FinishedRun:
         config = self.decided(index)
         numbers = range(self.config.train.num_models)
         own = [replace(config, seed=seeds.model_seed(config.seed, number)) for number in numbers]
-        models = [self._build_one(one, index, graph, moved, asked) for one in own]
+        models = [self._build_one(one, index, graph, origin, asked) for one in own]
         if len(models) == 1:
             return models[0]
         from ansgt.prediction.ensemble import Ensemble
@@ -194,19 +199,40 @@ class FinishedRun:
         return Ensemble(models)
 
     def _build_one(
-        self, config: RunConfig, index: int, graph: Graph, moved: bool, asked: int | None
+        self, config: RunConfig, index: int, graph: Graph, origin: "Origin | None", asked: int | None
     ) -> TrainedModel:
-        """Args: moved: whether the graph is not the one that was trained on. asked: how many nodes will be predicted."""
+        """Args: origin: of the nodes of a graph that was not trained on. asked: how many will be predicted."""
         from ansgt.runs import seeds
 
-        if moved:
+        if origin is not None:
             from ansgt.links import moved_columns
 
-            graph = replace(graph, links=moved_columns(graph, self.graph, config.data))
+            graph = replace(graph, links=moved_columns(graph, origin, config.data))
+            config = self._with_super_nodes(config, index, graph, origin)
         with seeds.owned_randomness(config.device):
             seeds.seed_building(config.seed, index)
             draws = seeds.draw_seed(config.seed, index)
             return build_trained(config, graph, draws, self.cache, asked)
+
+    def _with_super_nodes(self, config: RunConfig, index: int, graph: Graph, origin: "Origin") -> RunConfig:
+        """Settings that give a graph which grew the super-nodes it had in training, and its new nodes one of them."""
+        from ansgt.coarsening import Coarsener, resolve
+        from ansgt.coarsening.grown import GROWTH, GrownCoarsener
+        from ansgt.runs import seeds
+
+        settings = config.settings
+        new = int((origin.ids < 0).sum())
+        if not settings.get("num_supernodes") or new > GROWTH * graph.num_nodes:
+            return config
+        seed = seeds.draw_seed(config.seed, index)
+        if seed not in self.kept:
+            options = {"rate": settings["coarsening_rate"], "seed": seed, "cache": self.cache}
+            coarsener = resolve(settings["coarsening_method"], **options)
+            if not isinstance(coarsener, Coarsener):  # a user's own: it may read more than the structure
+                return config
+            self.kept[seed] = coarsener.fit(self.graph).assignment
+        grown = GrownCoarsener(self.kept[seed], origin.ids)
+        return replace(config, settings={**settings, "coarsening_method": grown})
 
 
 def _text(folder: RunFolder, name: str) -> str:

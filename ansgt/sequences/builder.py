@@ -13,8 +13,9 @@ from torch import Tensor
 from ansgt.device import multiplies_sparse, reads_aligned_rows, replays_graphs
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
+from ansgt.heuristics.rows import csr_top_k
 from ansgt.kernels.dropout import WHOLE, Places
-from ansgt.linalg import csr_array, row_top_k, to_torch
+from ansgt.linalg import csr_array, to_torch
 from ansgt.ranks import ranks
 from ansgt.sampling.drawing import race, sequence_keys, stream
 from ansgt.sampling.sampler import SampledNodes
@@ -262,7 +263,7 @@ def _neighbor_tables(
     off = sp.csr_array(adj).astype(np.float64)
     off = sp.csr_array(off - sp.diags_array(off.diagonal()))
     off.eliminate_zeros()
-    off = row_top_k(off, max_neighbors)
+    off = csr_top_k(off, max_neighbors)
     lengths = np.diff(off.indptr)
     shape = (off.shape[0], max(int(lengths.max(initial=0)), 1))
     near, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape)

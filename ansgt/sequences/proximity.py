@@ -47,6 +47,7 @@ class Proximity:
         eps: cut of "approximate".
         max_table_bytes: what "auto" may spend on the dense table; by default 4 GB on a CPU and 24 GB on a GPU.
         centre_only: give the first token's row alone: nothing else is read where the transformer has one layer.
+        measured: whether the error of "approximate" is measured, for the record.
 
     After `fit`, `mode_` is what was chosen and `measured_` what is known of its error and cost.
     """
@@ -59,6 +60,7 @@ class Proximity:
         eps: float = 3e-4,
         max_table_bytes: int | None = None,
         centre_only: bool = False,
+        measured: bool = True,
     ) -> None:
         self.num_proximity = num_proximity
         self.mode = mode
@@ -66,6 +68,7 @@ class Proximity:
         self.eps = eps
         self.max_table_bytes = max_table_bytes
         self.centre_only = centre_only
+        self.measured = measured
 
     def fit(
         self, graph: Any, coarse: CoarseLike | None = None, device: torch.device | str = "cpu"
@@ -148,7 +151,7 @@ class Proximity:
         if self.mode_ == "blocked":
             return self._powers(adj)
         powers = TruncatedPowers(adj, self.num_proximity, self.eps)
-        trial = powers.trial()
+        trial = powers.trial(self.measured)
         if self.mode == "auto" and not trial.pays:
             self.mode_, self.measured_ = "blocked", {"mode": "blocked"}
             return self._powers(adj)

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 from cases import dense_cosine
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph
-from ansgt.heuristics import KNN
+from ansgt.heuristics import KNN, Heuristic, TwoHop
 from ansgt.sequences import SequenceSettings
-from ansgt.testing import random_graph
+from ansgt.testing import power_law_graph, random_graph
 
 EDGE = np.array([[0], [1]])
 
@@ -58,3 +59,17 @@ def test_bad_settings() -> None:
         KNN(index="hnsw").fit(graph)
     with pytest.raises(InputError, match=r"wanted_recall must be in \(0, 1\], not 1.5"):
         KNN(wanted_recall=1.5).fit(graph)
+
+
+@pytest.mark.parametrize("kind", [KNN, TwoHop])
+def test_few_rows_alone_are_those_of_all(kind: type[Heuristic], monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("base", "knn", "hops"):
+        monkeypatch.setattr(f"ansgt.heuristics.{module}.SMALL", 50)
+    graph, nodes = power_law_graph(700, 8), np.array([0, 3, 699])
+    graph = graph.with_features(
+        torch.from_numpy(np.random.default_rng(0).normal(size=(700, 8)).astype(np.float32))
+    )
+    few = kind(max_candidates=20).attach(graph, few=True).rows(nodes)
+    whole = kind(max_candidates=20).fit(graph).rows(nodes)
+    assert np.array_equal(few.indices, whole.indices)
+    assert few.data == pytest.approx(whole.data, rel=1e-6)
