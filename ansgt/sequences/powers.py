@@ -235,34 +235,41 @@ def _truncated_pairs(
     """`Powers.fill` of `out` [B, Q, T, M]."""
     scale, component, volume = graph.scale, graph.component, graph.volume
     ids, order, starts, ends = tokens.ids, tokens.order, tokens.starts, tokens.ends
-    n, rows = len(scale), out.shape[1]
+    n, rows, width, powers = len(scale), out.shape[1], out.shape[2], out.shape[3]
+    flat = out.reshape(-1)
     for chunk in prange((len(starts) + chunk_size - 1) // chunk_size):
         x, y = np.zeros(n), np.zeros(n)
-        support, fresh = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        support, fresh = np.empty(n + 1, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
         scratch = _Scratch(x, y, support, fresh)
-        for group in range(chunk * chunk_size, min((chunk + 1) * chunk_size, len(starts))):
+        first_group, last_group = chunk * chunk_size, min((chunk + 1) * chunk_size, len(starts))
+        most = (ends[first_group:last_group] - starts[first_group:last_group]).max() * width
+        nodes, weights = np.empty(most, dtype=np.uint32), np.empty(most)
+        places = np.empty(most, dtype=np.int64)
+        for group in range(first_group, last_group):
             first = order[starts[group]]
             source = ids[first // rows, first % rows]
+            count = 0  # pairs of this source, wherever they are, that are not 0 by definition
+            for place in range(starts[group], ends[group]):
+                row, token = order[place] // rows, order[place] % rows
+                alone = apart[row, token]
+                for other in range(width):
+                    node = ids[row, other]
+                    if (
+                        node >= 0
+                        and component[node] == component[source]
+                        and not (alone and apart[row, other])
+                    ):
+                        nodes[count], weights[count] = node, scale[node]
+                        places[count] = (order[place] * width + other) * powers
+                        count += 1
             support[0], size, far = source, 1, 0.0
             x[source] = 1.0
-            for m in range(out.shape[3]):
+            for m in range(powers):
                 if m > 0:
-                    size = _step(graph, eps, scratch, size)
-                    lost = scale[source]
-                    for t in range(size):
-                        lost -= scale[support[t]] * x[support[t]]
+                    size, lost = _step(graph, eps, scratch, size, scale[source])
                     far = max(lost, 0.0) / volume[component[source]]
-                for place in range(starts[group], ends[group]):
-                    row, token = order[place] // rows, order[place] % rows
-                    alone = apart[row, token]
-                    for other in range(ids.shape[1]):
-                        node = ids[row, other]
-                        if (
-                            node >= 0
-                            and component[node] == component[source]
-                            and not (alone and apart[row, other])
-                        ):
-                            out[row, token, other, m] = x[node] + far * scale[node]
+                for pair in range(count):
+                    flat[places[pair] + m] = x[nodes[pair]] + far * weights[pair]
             for t in range(size):
                 x[support[t]] = 0.0
 
@@ -271,7 +278,7 @@ def _truncated_pairs(
 def _truncated_columns(graph: _Scaled, eps: float, sources: np.ndarray, out: np.ndarray) -> int:
     """Whole columns of the sources into `out` [sources, M, n]; returns how many edges were followed."""
     scale, component, n = graph.scale, graph.component, len(graph.scale)
-    support, fresh = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    support, fresh = np.empty(n + 1, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
     scratch = _Scratch(np.zeros(n), np.zeros(n), support, fresh)
     visits = 0
     for number, source in enumerate(sources):
@@ -281,10 +288,7 @@ def _truncated_columns(graph: _Scaled, eps: float, sources: np.ndarray, out: np.
             if m > 0:
                 for t in range(size):
                     visits += graph.indptr[support[t] + 1] - graph.indptr[support[t]]
-                size = _step(graph, eps, scratch, size)
-                lost = scale[source]
-                for t in range(size):
-                    lost -= scale[support[t]] * scratch.x[support[t]]
+                size, lost = _step(graph, eps, scratch, size, scale[source])
                 far = max(lost, 0.0) / graph.volume[component[source]]
             for node in range(n):
                 if component[node] == component[source]:
@@ -295,27 +299,32 @@ def _truncated_columns(graph: _Scaled, eps: float, sources: np.ndarray, out: np.
 
 
 @njit(cache=True, nogil=True)
-def _step(graph: _Scaled, eps: float, scratch: _Scratch, size: int) -> int:
-    """x <- the large entries of Ã x, with their places in `support`; y is all-zero before and after."""
-    indptr, indices, data = graph.indptr, graph.indices, graph.data
+def _step(graph: _Scaled, eps: float, scratch: _Scratch, size: int, whole: float) -> tuple[int, float]:
+    """x <- the large entries of Ã x, with their places in `support`; y is all-zero before and after.
+
+    Returns how many there are, and `whole` less the sum of sqrt(d) x over them. What is appended last may not count: a
+    branch that cannot be guessed costs more; places are unsigned, since of others numba asks whether they are negative.
+    """
+    indptr, indices, data, scale = graph.indptr, graph.indices, graph.data, graph.scale
     x, y, support, fresh = scratch
-    found = 0
+    found, kept, lost = np.uint64(0), np.uint64(0), whole
     for t in range(size):
-        node = support[t]
+        node = np.uint32(support[t])
         value = x[node]
         x[node] = 0.0
-        for edge in range(indptr[node], indptr[node + 1]):
-            other = indices[edge]
-            if y[other] == 0.0:
-                fresh[found] = other
-                found += 1
-            y[other] += data[edge] * value
-    kept = 0
+        for edge in range(np.uint64(indptr[node]), np.uint64(indptr[node + np.uint32(1)])):
+            other = np.uint32(indices[edge])
+            before = y[other]
+            fresh[found] = other
+            found += np.uint64(before == 0.0)
+            y[other] = before + data[edge] * value
     for t in range(found):
-        node = fresh[t]
-        if y[node] >= eps * graph.scale[node]:
-            x[node] = y[node]
-            support[kept] = node
-            kept += 1
+        node = np.uint32(fresh[t])
+        value = y[node]
+        stays = value >= eps * scale[node]
+        x[node] = value if stays else 0.0
+        lost -= scale[node] * value if stays else 0.0
+        support[kept] = node
+        kept += np.uint64(stays)
         y[node] = 0.0
-    return kept
+    return int(kept), lost
