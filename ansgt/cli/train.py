@@ -122,11 +122,8 @@ def train(
     from ansgt.errors import InputError, LostRankError
     from ansgt.ranks import ranks
     from ansgt.runs.folder import RunFolder
-    from ansgt.runs.loggers import flat_settings, logged, logger
-    from ansgt.runs.predictions import Predictions, check_target
     from ansgt.runs.prepare import meant, prepare_run
     from ansgt.runs.run import Environment, OnEpoch, Progress, run
-    from ansgt.runs.sweep import Sweep, parse_seeds, swept
     from ansgt.runs.watching import watching
     from ansgt.stages import Log
     from ansgt.storage import DiskCache, default_cache_dir
@@ -138,13 +135,20 @@ def train(
             "--resume goes on with a run and --overwrite replaces it: only one of them can be meant."
         )
     if predictions is not None:
+        from ansgt.runs.predictions import check_target
+
         check_target(predictions, "--predictions")
     source = Source(root, cache_dir, allow_changed_data, download)
     model = str(meant(model, effort, time_limit))
     options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}
     options |= {"effort": effort, "time_limit": time_limit}
     names = list(dict.fromkeys([*(log_to or ()), *(["tensorboard"] if tensorboard else [])]))
-    single, several = swept(override or ())
+    single: dict[str, Any] = {}
+    several: dict[str, list[Any]] = {}
+    if any("," in text for text in override or ()) or seeds is not None:
+        from ansgt.runs.sweep import Sweep, parse_seeds, swept
+
+        single, several = swept(override or ())
     if several or seeds is not None:
         if not ranks().alone:
             raise InputError(
@@ -179,6 +183,8 @@ def train(
             listeners.append(watch.on_epoch)
             log = Log(watch.on_stage)
         if names and leads():
+            from ansgt.runs.loggers import flat_settings, logged, logger
+
             loggers = [logger(name, RunFolder(target).log(name)) for name in names]
             listeners.append(stack.enter_context(logged(loggers, target.name, flat_settings(settings))))
 
@@ -199,6 +205,8 @@ def train(
                 f"{error} {going_on[0].upper()}{going_on[1:]} Any number of processes can."
             ) from error
     if predictions is not None and leads():
+        from ansgt.runs.predictions import Predictions
+
         Predictions.stored(RunFolder(target)).write(predictions)
     return {**result, "predictions": None if predictions is None else str(predictions)}
 

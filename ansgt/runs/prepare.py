@@ -25,7 +25,6 @@ from ansgt.datasets.load import Source
 from ansgt.device import resolve_device
 from ansgt.errors import InputError
 from ansgt.models import MODELS, model_name, resolve_model
-from ansgt.runs.presets import Presets
 from ansgt.settings import Count, ModelSettings, Positive, Seed, Size, fitted, hints, values_of
 from ansgt.storage import DiskCache, default_cache_dir
 
@@ -183,6 +182,8 @@ def _config_of_experts(request: Request, config: Path | str | None, overrides: O
 
 def kinds_of(model: str | type) -> list[dict[str, type]]:
     """`section_kinds` of every family that a model's name stands for."""
+    from ansgt.runs.presets import Presets
+
     return [section_kinds(family.model) for family in Presets.shipped().chosen(model)]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -31,14 +31,15 @@ from ansgt.ranks import check_device, ranks
 from ansgt.runs import seeds
 from ansgt.runs.choices import Choices
 from ansgt.runs.clock import Clock, TimeLimit
-from ansgt.runs.experts import Expert, Plan, experts_record
 from ansgt.runs.folder import Rows, RunFolder, SplitFolder
 from ansgt.runs.record import Record, calibrated_by, joined_record, run_info, summarize_run
-from ansgt.runs.rows import complete, row_stores
 from ansgt.settings import TrainSettings
 from ansgt.stages import Log, TimeIsUp, listening, note, stage, until
 from ansgt.storage import DiskCache, brief
 from ansgt.training import SHARED, Learner, build_learner
+
+if TYPE_CHECKING:  # most runs train no experts
+    from ansgt.runs.experts import Expert
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,8 @@ def run(
 def _share_rows(config: RunConfig, graph: Graph, environment: Environment) -> None:
     """Of several processes every one computes its share of the heuristics' rows and all read them from the cache."""
     if not ranks().alone and environment.cache.directory is not None:
+        from ansgt.runs.rows import complete, row_stores
+
         with stage("heuristics' rows"):
             complete(row_stores(config, graph, environment.cache))
 
@@ -260,6 +263,8 @@ def train_experts(job: Job) -> None:
     Within a time limit an expert may take half of what is left, so that others follow; what is not ready when the time is up
     is given up. Which experts there are then depends on the machine, and on what else it does.
     """
+    from ansgt.runs.experts import Plan, experts_record
+
     plan = Plan.of(job.config, job.graph, job.split)
     ready: list[tuple[Expert, SplitFolder]] = []
     bounded = math.isfinite(job.clock.hard)
@@ -296,7 +301,7 @@ def train_experts(job: Job) -> None:
     record.write(job.graph, job.split, job.folder)
 
 
-def _expert_job(job: Job, expert: Expert, number: int, epochs: int, before: int) -> Job:
+def _expert_job(job: Job, expert: "Expert", number: int, epochs: int, before: int) -> Job:
     on_epoch = _counting(job.environment.on_epoch, before, epochs)
     environment = replace(job.environment, on_epoch=on_epoch)
     clock, folder = job.clock.half(), job.folder.model(number)
