@@ -276,6 +276,8 @@ class DiskCache:
     """
 
     def __init__(self, directory: Path | str | None) -> None:
+        if not isinstance(directory, str | os.PathLike | None):
+            raise InputError(f"The folder of a cache is a path, not {brief(repr(directory))}.")
         self.directory = None if directory is None else Path(directory)
 
     def fetch(

@@ -57,6 +57,12 @@ def test_cache_computes_once_and_survives_damage(tmp_path: Path) -> None:
     assert len(calls) == 4
 
 
+@pytest.mark.parametrize("wrong", [np.int64(3), True, 0.5, b"x"])
+def test_a_folder_of_a_cache_is_a_path(wrong: object) -> None:
+    with pytest.raises(InputError, match="folder of a cache is a path"):
+        DiskCache(wrong)  # type: ignore[arg-type]
+
+
 def test_content_hash_tells_types_shapes_and_order_apart() -> None:
     values = [
         1,

@@ -27,6 +27,12 @@ def test_loss_is_the_mean_over_centres_and_sequences() -> None:
     assert sequence_loss(logits.flatten(0, 1), target.repeat_interleave(3), torch.zeros(4)) == 0
 
 
+def test_a_node_without_a_label_has_no_loss() -> None:
+    logits, weight = torch.randn(3, CLASSES), torch.tensor([1.0, 0.0, 1.0])
+    loss = sequence_loss(logits, torch.tensor([1, -1, 0]), weight)
+    assert torch.allclose(loss, F.cross_entropy(logits[[0, 2]], torch.tensor([1, 0])))
+
+
 def test_padding_changes_nothing() -> None:
     """Five centres, or five and three times -1: same loss, same update."""
     ends = []
