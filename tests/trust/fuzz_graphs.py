@@ -144,8 +144,10 @@ def graph_pt(rng: Rng, folder: Path) -> None:
         return
     data = load(str(path))
     data.split()
-    plain = {key: value for key, value in values.items() if isinstance(value, torch.Tensor)}
-    dense = {str(key): value.to_dense().numpy() for key, value in plain.items() if value.numel() < 10**6}
+    plain = {
+        key: values[key] for key in NAMES[:6] if isinstance(values.get(key), torch.Tensor)
+    }  # others are not read
+    dense = {key: value.to_dense().numpy() for key, value in plain.items() if value.numel() < 10**6}
     dense |= {key: value for key, value in arrays.items() if key not in dense and values[key] is not None}
     check_graph(data, dense)
 
