@@ -5,6 +5,7 @@ all is exchanged: `total` of gradients and rewards, `gathered` predictions, and 
 which it alone writes. Exchange is torch.distributed's: gloo between CPUs, nccl between GPUs.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -135,6 +136,13 @@ class Ranks:
         """Goes on when all have come here."""
         self.any(False)
 
+    def part(self) -> None:
+        """Goes on when no other is within an exchange any more: who closes its connections earlier resets theirs."""
+        with contextlib.suppress(RuntimeError):  # the store may have gone with the process that kept it
+            if self.next_number("left") + 1 == self.size:
+                self.store.set("ansgt/all left", "1")
+            self.store.wait(["ansgt/all left"], PATIENCE)
+
     def next_number(self, purpose: str) -> int:
         """0, 1, 2, ...: every number goes to one process alone."""
         return int(self.store.add(f"ansgt/{purpose}", 1)) - 1
@@ -181,6 +189,7 @@ def joined() -> Iterator[Ranks]:
     try:
         yield _ranks
         _ranks.wait()
+        _ranks.part()
     except BaseException:
         _is_ending = True
         raise
