@@ -68,7 +68,7 @@ class SequencePipeline:
         plan: Plan | None = None,
     ) -> None:
         self.settings, self.seed, self.device = settings, seed, torch.device(device)
-        seen = graph if features is None else graph.with_features(features)
+        seen = graph if features is None else graph.with_features(features)  # by the transformer
         self.plan = plan or plan_sequences(seen, settings, self.device)
         cache = DiskCache(None) if cache is None else cache
         self.heuristics = fit_heuristics(settings, graph, cache, self.plan.rows)

@@ -212,9 +212,22 @@ def _one_way(edges: Tensor) -> bool:
     if edges.numel() == 0 or edges.is_floating_point() or int(edges.min()) < 0:
         return False
     size = _last(edges) + 1
-    there = torch.unique(edges[0].long() * size + edges[1])
-    back = torch.unique(edges[1].long() * size + edges[0])
-    return not torch.equal(there, back)
+    there, back = edges[0].long() * size + edges[1], edges[1].long() * size + edges[0]
+    if _hashed_sum(there) == _hashed_sum(
+        back
+    ):  # the same edges, each as often: the usual case, without sorting them
+        return False
+    return not torch.equal(torch.unique(there), torch.unique(back))
+
+
+def _hashed_sum(keys: Tensor) -> int:
+    """64 bits that do not depend on the order of the keys."""
+    mixed = keys * -0x61C8864680B583EB
+    mixed ^= mixed >> 29
+    mixed *= -0x4B47D0C5A1A6E955
+    mixed ^= mixed >> 32
+    mixed *= 0x2545F4914F6CDD1D
+    return int(mixed.sum())
 
 
 def _read_dgl(graph: Any) -> Any:

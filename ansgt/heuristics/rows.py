@@ -12,7 +12,7 @@ from ansgt.linalg import CSR, inverse_or_zero, narrow, row_top_k
 
 LARGE = 1_000_000
 """Above this many entries a copy of them in double precision is not worth its time and memory."""
-_JIT_PAYS = 2_000_000
+_JIT_PAYS = 500_000
 _JIT_PAYS_DENSE = 16_000_000
 """Smaller work is done without numba: compiling a kernel takes seconds on the first run of a machine."""
 _BINS, _FEW = 1024, 32

@@ -1,4 +1,10 @@
-"""`NodeSampler`: N nodes × S sequences for every centre from psi (Algorithm 1, line 8), on CPU and CUDA."""
+"""`NodeSampler`: N nodes × S sequences for every centre from psi (Algorithm 1, line 8), on CPU and CUDA.
+
+Of psi, the mixture's probabilities of a centre's candidates, N draws are made per sequence: with replacement, with repeats
+merged into one slot (the default), or without replacement. Without, every candidate has a clock that rings after a random
+time with rate psi, the first N that ring are drawn, and tau is when the next one would have rung: the reward needs it.
+A round is one redraw of all sequences; the same (seed, round, centre, sequence) always draws the same.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
