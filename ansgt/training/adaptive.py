@@ -207,6 +207,9 @@ class AdaptiveLearner:
         self._catch_up()
 
     def release(self) -> None:
+        vars(
+            self.tables
+        ).clear()  # steps refer to themselves and to the tables: Python would collect them in time alone
         del self.tables, self.significance, self.step, self.optimizer
         if not self.streams:
             del self.sampled

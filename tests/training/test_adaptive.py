@@ -1,5 +1,6 @@
 """Algorithm 1 as a learner: what moves, what must not matter, and resumption around an update."""
 
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,18 @@ def test_samples_are_drawn_anew_after_every_third_epoch_where_asked() -> None:
         False,
         False,
     ]  # when they are read: after the last epoch nothing is
+
+
+def test_what_training_alone_needs_is_given_up_and_the_model_predicts_as_before() -> None:
+    one = learner()
+    train(one, 0, 2)
+    nodes = torch.arange(50)
+    before, standing = one.trained.predict_proba(nodes), one.standing(1)
+    held = [weakref.ref(one.tables.ids), weakref.ref(one.sampled.ids)]
+    one.release()
+    assert [tensor() for tensor in held] == [None, None]
+    assert torch.equal(one.trained.predict_proba(nodes), before)
+    assert one.standing(1) == standing
 
 
 @pytest.mark.parametrize("sampling", ["fixed", "1-hop", "knn"])
