@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ansgt.arrays import brief_repr
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
 from ansgt.datasets.files import is_graph_path
@@ -40,6 +41,8 @@ class FinishedRun:
     cache: DiskCache
     kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
     """Super-nodes of the training graph by the seed they were found with."""
+
+    __repr__ = brief_repr
 
     @classmethod
     def open(

@@ -84,10 +84,10 @@ def settings_file(rng: Rng, folder: Path) -> None:
 def finished() -> tuple[Path, dict[str, Any]]:
     """A small run on a graph file, and what evaluating it gives; made once, before the workers are.
 
-    In a process of its own: forked children of one that has computed may not compute.
+    In a fresh process of its own: forked children of one that has computed may not compute.
     """
     folder = Path(tempfile.mkdtemp(prefix="ansgt-fuzz-"))
-    child = multiprocessing.get_context("fork").Process(target=small_run, args=(folder,))
+    child = multiprocessing.get_context("spawn").Process(target=small_run, args=(folder,))
     child.start()
     child.join()
     return folder / "run", read_json(folder / "evaluated.json")

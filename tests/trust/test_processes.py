@@ -344,12 +344,11 @@ def said(done: "subprocess.CompletedProcess[str]") -> str:
     return "\n".join(line for line in lines if line not in ("Processing...", "Done!"))
 
 
-def test_private_folders_travel_and_go(tmp_path: Path) -> None:
-    (tmp_path / "split-0").mkdir()
-    (tmp_path / "split-0" / "a").write_bytes(b"1")
-    (tmp_path / ".lock").touch()
-    folder = PrivateFolder.copy_of(tmp_path)
-    assert folder.packed() == {"split-0/a": b"1"}
+def test_private_folders_travel_and_go(tiny_run: Path) -> None:
+    folder = PrivateFolder.copy_of(RunFolder(tiny_run))
+    packed = folder.packed()
+    assert packed["split-0/result.json"] == (tiny_run / "split-0" / "result.json").read_bytes()
+    assert ".lock" not in packed
     other = PrivateFolder.unpacked(folder.packed())
     assert other.packed() == folder.packed()
     path = folder.path
