@@ -48,7 +48,7 @@ def predict(
     from ansgt.runs.reopen import FinishedRun
 
     run = open_run(run_dir)
-    target = check_target(output or run.default_predictions)
+    target = check_target(output or run.default_predictions, graph=graph)
     wanted = None if nodes is None else read_names(nodes)
     if graph is None:
         found = Predictions.stored(run, split)

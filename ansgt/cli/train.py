@@ -137,7 +137,7 @@ def train(
     if predictions is not None:
         from ansgt.runs.predictions import check_target
 
-        check_target(predictions, "--predictions")
+        check_target(predictions, "--predictions", dataset)
     source = Source(root, cache_dir, allow_changed_data, download)
     model = str(meant(model, effort, time_limit))
     options: dict[str, Any] = {"split": split, "num_splits": num_splits, "device": device, "config": config}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ansgt.arrays import brief_repr
+from ansgt.datasets.files import STEMS
 from ansgt.errors import InputError
 from ansgt.names import Names, array_of
 from ansgt.storage import atomic_path, write_npz, write_text
@@ -20,11 +22,28 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".npz", ".parquet")
 
 
-def check_target(path: Path, option: str = "--output") -> Path:
-    """A path that predictions can be written to."""
+def check_target(path: Path, option: str = "--output", graph: Path | str | None = None) -> Path:
+    """A path that predictions can be written to without damage.
+
+    Args:
+        path: of the new file.
+        option: that gave it.
+        graph: the file, folder or pair of files that is read, which must stay as it is.
+    """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{option} must end in .csv, .npz or .parquet, not {path.name!r}.")
+    if (path.parent / "result.json").exists():
+        raise InputError(
+            f"{option} {path} lies in the record of a split, which it would damage: choose another folder."
+        )
+    for source in map(Path, str(graph).split(",")):
+        if path.exists() and (path.samefile(source) if source.is_file() else _is_table_of(path, source)):
+            raise InputError(f"{option} {path} is part of the graph that is read: choose another name.")
     return path
+
+
+def _is_table_of(path: Path, folder: Path) -> bool:
+    return path.stem in itertools.chain(*STEMS) and path.resolve().parent == folder.resolve()
 
 
 @dataclass(frozen=True, eq=False)

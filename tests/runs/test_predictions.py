@@ -7,7 +7,7 @@ import pytest
 
 from ansgt.errors import InputError
 from ansgt.names import Names
-from ansgt.runs.predictions import Predictions
+from ansgt.runs.predictions import Predictions, check_target
 
 PROBABILITIES = np.array([[0.25, 0.75], [1.0, 0.0]], dtype=np.float32)
 PLAIN = Predictions(PROBABILITIES, np.array([1, -1]))
@@ -51,3 +51,20 @@ def test_parquet(tmp_path: Path) -> None:
 def test_another_suffix_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not to 'p"):
         PLAIN.write(tmp_path / "p.txt")
+
+
+def test_neither_a_record_nor_the_graph_is_written_over(tmp_path: Path) -> None:
+    for name in ("result.json", "g.npz", "edges.csv", "other.csv"):
+        (tmp_path / name).touch()
+    with pytest.raises(InputError, match="lies in the record of a split"):
+        check_target(tmp_path / "predictions.npz")
+    (tmp_path / "result.json").unlink()
+    for graph in (tmp_path, f"{tmp_path}/edges.csv,{tmp_path}/features.csv"):
+        with pytest.raises(InputError, match=r"--predictions .* is part of the graph"):
+            check_target(tmp_path / "edges.csv", "--predictions", graph)
+    with pytest.raises(InputError, match="is part of the graph"):
+        check_target(tmp_path / "g.npz", graph=tmp_path / "." / "g.npz")
+    for fine in ("other.csv", "new.npz"):
+        assert check_target(tmp_path / fine, graph=tmp_path).name == fine
+    for other in (None, "newman"):
+        assert check_target(Path("edges.csv"), graph=other) == Path("edges.csv")
