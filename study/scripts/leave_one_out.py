@@ -118,22 +118,33 @@ def ablation_tasks(plan: dict[str, Any]) -> Iterator[Task]:
             }
 
 
-def arm_tasks(plan: dict[str, Any], splits: int) -> Iterator[Task]:
+def arm_tasks(plan: dict[str, Any], splits: int, links: bool = False) -> Iterator[Task]:
     """Shipped settings, one model, with the bandit and with every heuristic alone: experts of a mixture."""
-    for dataset in plan["arms"]["datasets"]:
+    for dataset in plan["arms"]["with_links" if links else "datasets"]:
         for sampling in plan["arms"]["samplings"]:
             for index in range(splits):
                 yield {
-                    "family": "arms",
+                    "family": "arms+links" if links else "arms",
                     "candidate": sampling,
                     "dataset": dataset,
                     "split": KINDS[0],
                     "index": index,
                     "model": "ansgt",
-                    "settings": {"sampling": sampling, "num_models": 1},
+                    "settings": {
+                        "sampling": sampling,
+                        "num_models": 1,
+                        **({"link_features": "links"} if links else {}),
+                    },
                     "large": {},
                     "shipped": True,
                 }
+
+
+def shipped_tasks(plan: dict[str, Any], splits: int) -> list[Task]:
+    """What goes beside the shipped settings: the variants of `links`, and the arms with and without them."""
+    names = ["chameleon", "squirrel"]
+    tasks = list(link_tasks(plan, names, slice(None), splits))
+    return [*tasks, *arm_tasks(plan, splits, links=True), *arm_tasks(plan, splits)]
 
 
 def first_tasks(plan: dict[str, Any], splits: int = 10) -> list[Task]:
@@ -201,7 +212,7 @@ def slow_rounds(plan: dict[str, Any], rows: list[dict[str, Any]], splits: int = 
     yield list(link_tasks(plan, ["chameleon", "squirrel"], slice(0, 2), splits))
     yield list(family_tasks({**plan, "datasets": large}, best_candidates(plan, rows, MOST_ON_LARGE), [0]))
     yield second_tasks(plan, rows, 2)
-    yield list(arm_tasks(plan, splits))
+    yield shipped_tasks(plan, splits)
 
 
 def train_slowly(plan: dict[str, Any], options: argparse.Namespace, out: Path) -> None:
@@ -211,7 +222,10 @@ def train_slowly(plan: dict[str, Any], options: argparse.Namespace, out: Path) -
     options.probabilities = str(folder)
     started, seconds = time.time(), options.seconds
     rows = [row for path in sorted(out.glob("rows-*.jsonl*")) for row in read_rows(path)]
-    for tasks in slow_rounds(plan, rows, options.splits):
+    if options.done is not None:
+        rows += read_rows(options.done)
+    rounds = slow_rounds(plan, rows, options.splits)
+    for tasks in [shipped_tasks(plan, options.splits)] if options.shipped else rounds:
         done = {name_of(row) for row in rows if "error" not in row}
         tasks = [task for task in tasks if name_of(task) not in done]
         options.seconds = seconds - (time.time() - started)
@@ -279,11 +293,14 @@ def main() -> None:
     parser.add_argument("--keep", type=int, default=2)
     parser.add_argument("--splits", type=int, default=10, help="of the cells with links")
     parser.add_argument("--only", nargs="*", help="data sets, for a trial run")
-    parser.add_argument("--done", type=Path, help="a first.jsonl to go on from: ANS-GT's candidates first")
+    parser.add_argument("--done", type=Path, help="rows to go on from: ANS-GT's candidates first")
     parser.add_argument(
         "--slowly",
         action="store_true",
         help="for CPUs: small graphs first, few candidates on large ones; goes on",
+    )
+    parser.add_argument(
+        "--shipped", action="store_true", help="with --slowly: links and arms of the shipped settings alone"
     )
     add_pool_options(parser)
     options = parser.parse_args()
@@ -292,7 +309,8 @@ def main() -> None:
     if options.only:
         plan["datasets"] = options.only
         plan["links"] = {name: found for name, found in plan["links"].items() if name in options.only}
-        plan["arms"]["datasets"] = [name for name in plan["arms"]["datasets"] if name in options.only]
+        for key in ("datasets", "with_links"):
+            plan["arms"][key] = [name for name in plan["arms"][key] if name in options.only]
     out = Path(options.out)
     if options.slowly:
         train_slowly(plan, options, out)

@@ -142,6 +142,7 @@ def main() -> None:
         "--paper", nargs="*", default=list(PAPER_DATASETS), help="trained with section 6.1 too"
     )
     parser.add_argument("--splits", type=int)
+    parser.add_argument("--done", nargs="*", type=Path, default=[], help="files of lines to go on from")
     parser.add_argument("--quick", action="store_true")
     add_pool_options(parser)
     options = parser.parse_args()
@@ -149,7 +150,10 @@ def main() -> None:
         lines = [line for path in options.collect for line in path.read_text().splitlines()]
         print(f"{len(collect(lines, RESULTS, options.commit))} records")
         return
-    tasks = plan(all_tasks(options.items, setup_of(options), options.paper))
+    parts = [json.loads(line) for path in options.done for line in path.read_text().splitlines()]
+    done = {(part["path"], row["index"]) for part in parts if "error" not in part for row in part["splits"]}
+    keys = plan(all_tasks(options.items, setup_of(options), options.paper))
+    tasks = [key for key in keys if key[1:] not in done]
     run_pool(make_part, list(tasks), options, Path(options.out) / f"{options.name}.jsonl")
 
 
