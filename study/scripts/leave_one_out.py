@@ -140,10 +140,20 @@ def arm_tasks(plan: dict[str, Any], splits: int, links: bool = False) -> Iterato
                 }
 
 
+def chosen_tasks(plan: dict[str, Any], splits: int) -> Iterator[Task]:
+    """The variants of `links` that validation chose, with `links_models` models per split."""
+    number = plan["links_models"]
+    for dataset, kinds in plan["links_chosen"].items():
+        for task in link_tasks(plan, [dataset], slice(None), splits):
+            if kinds.get(task["split"]) == int(task["candidate"]):
+                name = f"{task['candidate']}-of-{number}"
+                yield {**task, "candidate": name, "settings": {**task["settings"], "num_models": number}}
+
+
 def shipped_tasks(plan: dict[str, Any], splits: int) -> list[Task]:
     """What goes beside the shipped settings: the variants of `links`, and the arms with and without them."""
     names = ["chameleon", "squirrel"]
-    tasks = list(link_tasks(plan, names, slice(None), splits))
+    tasks = [*link_tasks(plan, names, slice(None), splits), *chosen_tasks(plan, splits)]
     return [*tasks, *arm_tasks(plan, splits, links=True), *arm_tasks(plan, splits)]
 
 
