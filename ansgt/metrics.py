@@ -1,7 +1,8 @@
 """Metrics of class probabilities: what an epoch can be chosen by, and what every result says of a part.
 
-Whatever scikit-learn has is scikit-learn's. A constant guess stands beside each number: the best that a model can say
-which gives every node the same probabilities, those of the scored nodes' own classes.
+What scikit-learn has too has scikit-learn's numbers, without the second that its import takes. A constant guess stands
+beside each number: the best that a model can say which gives every node the same probabilities, those of the scored
+nodes' own classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,29 +35,47 @@ def _accuracy(probabilities: np.ndarray, label: np.ndarray) -> float:
 
 
 def _balanced_accuracy(probabilities: np.ndarray, label: np.ndarray) -> float:
-    """Mean recall over the classes that occur (scikit-learn's balanced accuracy, without its warning)."""
-    from sklearn.metrics import recall_score
-
-    predicted = probabilities.argmax(axis=1)
-    return float(recall_score(label, predicted, labels=np.unique(label), average="macro", zero_division=0.0))
+    """Mean recall over the classes that occur."""
+    hits, true, _ = _counts(probabilities, label)
+    return float((hits[true > 0] / true[true > 0]).mean())
 
 
 def _macro_f1(probabilities: np.ndarray, label: np.ndarray) -> float:
-    """Mean F1 over the classes that occur or were predicted."""
-    from sklearn.metrics import f1_score
+    """Mean F1 over the classes that occur or were predicted: 2 hits / (nodes of the class + predictions of it)."""
+    hits, true, predicted = _counts(probabilities, label)
+    both = true + predicted
+    return float((2 * hits[both > 0] / both[both > 0]).mean())
 
-    return float(f1_score(label, probabilities.argmax(axis=1), average="macro", zero_division=0.0))
+
+def _counts(probabilities: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per class [C]: nodes of it that were predicted, nodes of it, predictions of it."""
+    predicted, size = probabilities.argmax(axis=1), probabilities.shape[1]
+    hits = np.bincount(label[predicted == label], minlength=size)
+    return hits, np.bincount(label, minlength=size), np.bincount(predicted, minlength=size)
 
 
 def _roc_auc(probabilities: np.ndarray, label: np.ndarray) -> float:
     """Of class 1 against class 0; of more classes the mean of one against the rest, over those that occur."""
-    from sklearn.metrics import roc_auc_score
-
     num_classes = probabilities.shape[1]
     classes = [1] if num_classes == 2 else range(num_classes)
     told = [c for c in classes if 0 < (label == c).sum() < len(label)]
-    each = [roc_auc_score(label == c, probabilities[:, c]) for c in told]
+    each = [_area(label == c, probabilities[:, c]) for c in told]
     return float(np.mean(each)) if each else float("nan")
+
+
+def _area(positive: np.ndarray, score: np.ndarray) -> float:
+    """Under the curve of true positives against false positives, as the threshold falls; nodes of equal score come at once."""
+    order = np.argsort(score, kind="stable")[::-1]
+    last = np.append(np.flatnonzero(np.diff(score[order])), len(order) - 1)  # of those of one score
+    hits = np.cumsum(positive[order], dtype=np.float64)[last]
+    misses = 1.0 + last - hits
+    if len(last) > 2:  # on a straight line the ends say all
+        is_corner = np.diff(misses, 2).astype(bool) | np.diff(hits, 2).astype(bool)
+        kept = np.concatenate([[True], is_corner, [True]])
+        hits, misses = hits[kept], misses[kept]
+    hits, misses = np.append(0.0, hits), np.append(0.0, misses)
+    height, width = hits / hits[-1], np.diff(misses / misses[-1])
+    return float((width * (height[1:] + height[:-1]) / 2.0).sum())
 
 
 def _log_loss(probabilities: np.ndarray, label: np.ndarray) -> float:

@@ -1,6 +1,7 @@
 """The command line: `ansgt VERB`, one file a verb. Verbs are imported when they are asked for."""
 
 import ctypes
+import gc
 import importlib
 import io
 import os
@@ -158,6 +159,11 @@ def keep_freed_memory() -> bool:
     return all(mallopt(name, value) for name, value in LARGEST.items())
 
 
+def collect_rarely() -> None:
+    """Looking for reference cycles among the million objects of torch and numba took a second and a half of a small run."""
+    gc.set_threshold(50_000, 20, 20)
+
+
 def asked_verb() -> list[str]:
     """The verb of this command line, or of the one that a shell wants to complete; [] where there is none yet."""
     words = sys.argv[1:]
@@ -185,6 +191,7 @@ def main() -> None:
     wait_quietly()
     print_anything()
     keep_freed_memory()
+    collect_rarely()
     try:
         build_app(asked_verb())()
     except OSError as error:  # outside every verb: while help is printed

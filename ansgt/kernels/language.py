@@ -1,4 +1,4 @@
-"""Triton and its language, or stand-ins where it is not installed; and sums in a fixed order, which several twins need.
+"""Triton and its language, or stand-ins where it has no use; and sums in a fixed order, which several twins need.
 
 torch for the CPU comes without triton. The twins stand in one file with the function they compute, so that this file has to
 be readable there as well.
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansgt.kernels.choose import HAS_TRITON
+from ansgt.kernels.choose import HAS_TRITON, is_interpreted
 
 __all__ = ["Absent", "folded", "tl", "triton"]
 
@@ -26,7 +26,7 @@ class Absent:
         return value
 
 
-if HAS_TRITON:
+if HAS_TRITON and (torch.backends.cuda.is_built() or is_interpreted()):
     import triton
     import triton.language as tl
 else:
