@@ -64,7 +64,7 @@ def _roc_auc(probabilities: np.ndarray, label: np.ndarray) -> float:
 
 
 def _area(positive: np.ndarray, score: np.ndarray) -> float:
-    """Under the curve of true positives against false positives, as the threshold falls; nodes of equal score come at once."""
+    """Under the curve of true positives against false positives, as the threshold falls; equal scores come at once."""
     order = np.argsort(score, kind="stable")[::-1]
     last = np.append(np.flatnonzero(np.diff(score[order])), len(order) - 1)  # of those of one score
     hits = np.cumsum(positive[order], dtype=np.float64)[last]
