@@ -61,7 +61,7 @@ class AlgebraicJC(Multilevel):
     def _relaxed(self, level: Contracted) -> np.ndarray:
         """Fresh random vectors after `sweeps` damped Jacobi sweeps, centred in each component, of largest entry 1 [n, k]."""
         rng = np.random.default_rng((self.seed, level.num_nodes))
-        vectors = rng.uniform(-0.5, 0.5, (level.num_nodes, self.num_vectors))
+        vectors = rng.random((level.num_nodes, self.num_vectors))
         for _ in range(self.sweeps or (30 if self.is_mild(int(level.size.sum())) else 20)):
             vectors = jacobi_sweep(level.csr, level.degree, vectors)
         vectors -= level.average(vectors, level.component, level.num_components)[level.component]

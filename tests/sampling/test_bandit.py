@@ -54,6 +54,9 @@ def test_paper_rule_by_hand() -> None:
     rate = (0.05 / 2) * math.sqrt(math.log(20 / 0.1) / (2 * 100))
     w = np.exp(rate * (np.array([0.3, 0.1]) + 1 / 0.5))
     np.testing.assert_allclose(bandit.weights(), w / w.sum())
+    p = np.array([0.8, 0.2])
+    change = PaperRule().change(torch.tensor([0.3, 0.1]), torch.from_numpy(p), 0.05)
+    np.testing.assert_allclose(change, rate * (np.array([0.3, 0.1]) + 1 / p), rtol=1e-6)
 
 
 def test_paper_rule_hardly_moves() -> None:
@@ -70,6 +73,7 @@ def test_floor_and_no_overflow(rule: Rule) -> None:
         bandit.update([1e12, 0.0, 0.0, 0.0])
     p = bandit.probabilities()
     assert torch.isfinite(bandit.log_weights).all()
+    assert bandit.log_weights.max() == 0  # only ratios count
     assert p.sum().item() == pytest.approx(1.0)
     assert p.min() >= 0.01 - 1e-12
     assert p[0].item() == pytest.approx(0.97, abs=1e-9)
@@ -142,8 +146,10 @@ def test_from_settings() -> None:
 
 
 def test_a_rule_by_its_name_has_its_defaults() -> None:
-    for name, rule in RULES.items():
-        assert Exp4P(num_arms=3, rule=name).rule == rule()
+    assert list(RULES) == ["step", "paper"]
+    assert Exp4P(num_arms=3).rule == Exp4P(num_arms=3, rule="step").rule == StepRule(8.0)
+    assert Exp4P(num_arms=3, rule="paper").rule == PaperRule(20, 100, 0.1)
+    assert Exp4P(num_arms=1).p_min == 0.01
 
 
 def test_bad_input() -> None:
@@ -295,10 +301,11 @@ def test_bad_input_of_a_reward() -> None:
 
 
 def test_standing_counts_what_the_kept_epoch_was_trained_on() -> None:
-    shares = [0.5, 0.8, 0.84, 0.3]
+    shares = [0.5, 0.8, 0.84, 0.77]
     rows = [{"epoch": 5 * k + 4, "probabilities": [p, 1 - p]} for k, p in enumerate(shares)]
     assert standing(rows, kept=4) == {"updates": 0, "acted": False, "settled": False}
     assert standing(rows, kept=5) == {"updates": 1, "acted": True, "settled": False}
     assert standing(rows, kept=10) == {"updates": 2, "acted": True, "settled": False}
     assert standing(rows, kept=15) == {"updates": 3, "acted": True, "settled": True}
-    assert not standing(rows, kept=99)["settled"]
+    assert standing(rows, kept=99) == {"updates": 4, "acted": True, "settled": False}
+    assert standing(rows[1:3], kept=99)["settled"]

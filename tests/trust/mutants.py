@@ -57,10 +57,13 @@ NAMED = {
 NAMED |= {other: one for one, other in NAMED.items()}
 SILENT = ("warn", "InputError", "BrokenRunError", "unknown_name", "njit", "field")
 """Calls whose arguments are words, or advice for a compiler."""
+TINY = 1e-100
+"""Smaller constants keep a division from being by zero; double of one does so too, and nothing else sees them."""
 SAME: dict[str, str] = {
     r"runs/executors.py: torch.set_num_threads": "threads of a worker cost time alone",
     r"sampling/drawing.py: race_there =": "the twins draw the same",
-    r"sampling/mixture.py: (_JIT_PAYS|SMALL_BLOCK)": "how work is cut, not what comes out",
+    r"sampling/bandit.py: weight = torch.where\(sampled.mask": "q is 0 where nothing was drawn",
+    r"sampling/(drawing|mixture).py: (_JIT_PAYS|SMALL_BLOCK)": "how work is cut, not what comes out",
     r"heuristics/knn.py: if not sp.issparse\(x\) and np.count_nonzero": "sparse and dense rows are compared alike",
     r"heuristics/hops.py: return n <= SMALL": "the dense and the sparse product are equal",
     r"heuristics/rows.py: if is_large and indptr": "a shorter way to the same rows",
@@ -165,7 +168,8 @@ def _other_constant(value: object) -> list[str]:
         return [str(not value)]
     if isinstance(value, int):
         return [str(value + 1)]
-    return [repr(2 * value if value else 1.0)] if isinstance(value, float) else []
+    is_guard = isinstance(value, float) and 0 < abs(value) < TINY
+    return [repr(2 * value if value else 1.0)] if isinstance(value, float) and not is_guard else []
 
 
 def _is_number(node: ast.AST) -> bool:
