@@ -103,7 +103,7 @@ class Graph:
         if not isinstance(classes, Names):
             classes = Names(_listed(classes), "class")
         used = self.classes[self.y[self.y >= 0].numpy()]
-        if used.dtype.kind not in "biu" or used.max(initial=-1) >= len(classes):
+        if used.dtype.kind not in "biu" or (used >= len(classes)).any():
             raise InputError(
                 f"Field 'y' must hold the numbers 0..{len(classes) - 1} of the {len(classes)} 'class_names', or -1."
             )
@@ -323,20 +323,21 @@ def structure(source: Any) -> Graph:
         names = list(source.nodes)
         places = {name: place for place, name in enumerate(names)}
         pairs = [(places[one], places[other]) for one, other in source.edges()]
-        row, col = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        number = len(names)
+        row, col = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
     elif sp.issparse(source) and len(source.shape) == 2:
-        row, col = _check_edges(source, source.shape[0])
+        number, _ = source.shape
+        row, col = _check_edges(source, number)
     else:
         raise InputError(
             f"A Graph, a scipy adjacency or a networkx graph is needed here, not {shown(source)}."
         )
-    number = source.shape[0] if names is None else len(names)
     if number == 0:
         raise InputError("The graph has no nodes.")
     loops = np.zeros(number, dtype=bool)
     loops[row[row == col]] = True
     return Graph(
-        torch.zeros(number, 0),
+        torch.empty(number, 0),
         *_simple_csr(row, col, number),
         torch.full((number,), -1),
         0,
@@ -401,7 +402,7 @@ def _check_features(x: Any) -> Tensor:
             f"Field 'x' has {tensor.shape[1]} features per node; at most {MOST_FEATURES} are read."
         )
     if tensor.dtype != torch.float32:
-        check_room("x", 4 * tensor.numel() if tensor.layout == torch.strided else 0)
+        check_room("x", 4 * tensor.numel())
         tensor = tensor.to(dtype=torch.float32)
     values = tensor if tensor.layout == torch.strided else tensor.values()
     wrong = unfinite(values)
@@ -476,14 +477,15 @@ def check_foreign(field: str, matrix: Any) -> None:
 
 
 def _check_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    if hasattr(edges, "coo") and not isinstance(edges, Tensor) and not sp.issparse(edges):
-        row, col, _ = edges.coo()  # torch_sparse.SparseTensor
+    if hasattr(edges, "coo"):  # torch_sparse.SparseTensor
+        row, col, _ = edges.coo()
         edges = torch.stack([row, col])
     if sp.issparse(edges):
-        if len(edges.shape) != 2 or edges.shape[0] != edges.shape[1]:
+        rows, *columns = edges.shape
+        if columns != [rows]:
             raise InputError(f"The adjacency matrix is not square: shape {list(edges.shape)}.")
-        if edges.shape[0] != num_nodes:
-            raise InputError(f"The adjacency matrix has {edges.shape[0]} rows but 'x' has {num_nodes}.")
+        if rows != num_nodes:
+            raise InputError(f"The adjacency matrix has {rows} rows but 'x' has {num_nodes}.")
         check_foreign("edge_index", edges)
         coo = sp.coo_array(edges)
         kept = coo.data != 0
@@ -506,7 +508,6 @@ def _simple_csr(row: np.ndarray, col: np.ndarray, num_nodes: int) -> tuple[np.nd
     off = row != col
     row, col = np.concatenate([row[off], col[off]]), np.concatenate([col[off], row[off]])
     shape = (num_nodes, num_nodes)
-    matrix = sp.csr_array(sp.coo_array((np.ones(len(row), dtype=np.int8), (row, col)), shape=shape))
-    matrix.sum_duplicates()
-    matrix.sort_indices()
+    places = sp.coo_array((np.empty(len(row), dtype=np.int8), (row, col)), shape=shape)
+    matrix = sp.csr_array(places)  # this merges repeated places and sorts them
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansgt.features import SIZES, num_appended, prepare_features, size_columns
+from ansgt.features import SIZES, compared_features, num_appended, prepare_features, size_columns, suited
 from ansgt.graph import Split
 from ansgt.models import MODELS, resolve_model
 from ansgt.runs.prepare import Request, build_config
@@ -29,6 +29,58 @@ def test_size_columns_count(values: np.ndarray) -> None:
     x = torch.from_numpy(values)
     assert size_columns(x).tolist() == counted
     assert size_columns(x.to_sparse_csr()).tolist() == counted
+
+
+def test_sizes_are_each_number_up_to_eight_then_a_quarter_more() -> None:
+    expected = list(range(1, 9))
+    while len(expected) < 20:
+        expected.append(round(1.25 * expected[-1]))
+    assert list(SIZES) == expected
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "kind", "facts"),
+    [
+        ([[3.0, 0.0], [1.0, 2.0]], "row", (0.0, 0.75, True)),
+        ([[0.5, 0.0], [0.0, 2.0]], "row", (0.0, 0.5, False)),
+        ([[0.5, 0.0, 1.0], [0.1, 2.0, 0.0]], "none", (0.0, 0.6667, False)),
+        ([[-1.0, 0.0], [0.0, 2.0]], "none", (-1.0, 0.5, True)),
+        ([[], []], "row", (0.0, 0.0, True)),
+    ],
+)
+def test_what_suits_features(
+    rows: list[list[float]], kind: str, facts: tuple[Any, ...], is_sparse: bool
+) -> None:
+    x = torch.tensor(rows)
+    found, known = suited(x.to_sparse_csr() if is_sparse else x)
+    if is_sparse and x.numel():
+        facts = (float(x[x != 0].min()), *facts[1:])  # of what is stored
+    assert found == kind
+    assert known == dict(zip(("smallest", "not_zero", "whole_numbers"), facts, strict=True))
+    chosen = prepare_features(x, DataSettings("auto"), CPU)
+    assert torch.equal(chosen, prepare_features(x, DataSettings(kind), CPU))
+
+
+@pytest.mark.parametrize(
+    ("width", "words", "is_sparse"), [(70, 6, True), (70, 7, False), (64, 6, True), (63, 6, False)]
+)
+def test_wide_features_with_few_entries_become_sparse(width: int, words: int, is_sparse: bool) -> None:
+    """Fewer than a tenth, of at least 64 columns; whatever is given sparse stays so."""
+    x = (torch.arange(width) < words).float().repeat(5, 1)
+    data = DataSettings("none")
+    assert (prepare_features(x, data, CPU).layout == torch.sparse_csr) == is_sparse
+    assert prepare_features(x.to_sparse_csr(), data, CPU).layout == torch.sparse_csr
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_rows_are_scaled_to_their_mean_sum(is_sparse: bool) -> None:
+    x = torch.tensor([[1.0, 3.0], [0.0, 0.0], [2.0, 0.0]])
+    found = prepare_features(x.to_sparse_csr() if is_sparse else x, DataSettings("scaled", True), CPU)
+    np.testing.assert_allclose(found.to_dense()[:, :2], [[0.5, 1.5], [0, 0], [2, 0]])
+    assert torch.equal(found.to_dense()[:, 2:], size_columns(x))
+    compared = compared_features(x, DataSettings("scaled", True), CPU)
+    np.testing.assert_allclose(compared, [[0.5, 1.5], [0, 0], [2, 0]])
 
 
 def test_a_stored_zero_is_no_word() -> None:

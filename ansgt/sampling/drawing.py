@@ -114,25 +114,22 @@ def race_torch(weights: Tensor, ids: Tensor, keys: Tensor, num_winners: int) -> 
     width = weights.shape[1]
     u = uniform(keys[:, :, None], ids[:, None, :].to(torch.int64))
     times = u.log_().neg_().div_(weights[:, None, :])
-    times.masked_fill_(weights[:, None, :] <= 0, math.inf)
+    times.masked_fill_(weights[:, None, :] == 0, math.inf)
     kept = min(num_winners + 1, width)
     first = torch.topk(times, kept, dim=-1, largest=False, sorted=True)
     pad = (0, num_winners + 1 - kept)
     values = torch.nn.functional.pad(first.values, pad, value=math.inf)
     position = torch.nn.functional.pad(first.indices, pad, value=-1)[..., :num_winners]
-    return Race(position.masked_fill(values[..., :num_winners].isinf(), -1), values[..., num_winners])
+    return Race(position.masked_fill(values[..., :-1].isinf(), -1), values[..., -1])
 
 
 def _race_numba(weights: Tensor, ids: Tensor, keys: Tensor, num_winners: int) -> Race:
     shape = (*keys.shape, num_winners + 1)
     times = np.full(shape, np.inf)
     position = np.full(shape, -1, dtype=np.int64)
-    if times.size and weights.shape[1]:
-        arrays = (weights.contiguous().numpy(), ids.to(torch.int32).contiguous().numpy())
-        _race_kernel(*arrays, keys.contiguous().numpy().view(np.uint64), times, position)
-    return Race(
-        torch.from_numpy(position)[..., :num_winners], torch.from_numpy(times[..., num_winners].copy())
-    )
+    arrays = (weights.contiguous().numpy(), ids.to(torch.int32).contiguous().numpy())
+    _race_kernel(*arrays, keys.contiguous().numpy().view(np.uint64), times, position)
+    return Race(torch.from_numpy(position)[..., :-1], torch.from_numpy(times[..., -1].copy()))
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -147,23 +144,26 @@ def _race_kernel(
             slow = np.inf
             for c in range(weights.shape[1]):
                 weight = weights[b, c]
-                if weight <= 0.0:
-                    continue
-                u = uniform_scalar(key, np.uint64(ids[b, c]))
-                # -log(u) >= 1 - u; the slack keeps rounding out of the decision
-                if (1.0 - u) * 0.999999 > slow * weight:
-                    continue
-                time = -math.log(u) / weight
-                if time >= slow:
-                    continue
-                place = last
-                while place > 0 and times[b, s, place - 1] > time:
-                    times[b, s, place] = times[b, s, place - 1]
-                    position[b, s, place] = position[b, s, place - 1]
-                    place -= 1
-                times[b, s, place] = time
-                position[b, s, place] = c
-                slow = times[b, s, last]
+                if weight > 0.0:
+                    u = uniform_scalar(key, np.uint64(ids[b, c]))
+                    # -log(u) >= 1 - u; the slack keeps rounding out of the decision
+                    if (1.0 - u) * 0.999999 <= slow * weight:
+                        time = -math.log(u) / weight
+                        if time < slow:
+                            _enter(times, position, b, s, time, c)
+                            slow = times[b, s, last]
+
+
+@njit(cache=True)
+def _enter(times: np.ndarray, position: np.ndarray, b: int, s: int, time: float, c: int) -> None:
+    """Puts candidate c into the sorted list of the earliest; the last of them leaves it."""
+    place = times.shape[2] - 1
+    while place > 0 and times[b, s, place - 1] > time:
+        times[b, s, place] = times[b, s, place - 1]
+        position[b, s, place] = position[b, s, place - 1]
+        place -= 1
+    times[b, s, place] = time
+    position[b, s, place] = c
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +183,7 @@ def draw_with_replacement(psi: Tensor, lengths: Tensor, keys: Tensor, num_draws:
         lengths: candidates of every row [B], int64; a row without any gives empty slots.
         keys: one per sequence [B, S], int64.
     """
-    large = psi.numel() + keys.numel() * num_draws >= _JIT_PAYS
-    if large and runs_numba(psi.device):
+    if psi.numel() + keys.numel() * num_draws >= _JIT_PAYS and runs_numba(psi.device):
         return _draw_numba(psi, lengths, keys, num_draws, merge)
     position = _inverse(psi, lengths, keys, num_draws)
     return _merged(position) if merge else Draws(position, (position >= 0).to(torch.int64))

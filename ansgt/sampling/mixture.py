@@ -120,8 +120,7 @@ class Mixture:
         Where a heuristic proposes nothing its share goes to the others, in proportion.
         """
         weights = self.shares(p, rows)
-        size = weights.shape[1] * self.Q.shape[2]
-        if size >= _JIT_PAYS and runs_numba(self.device):
+        if weights.shape[1] * self.Q.shape[2] >= _JIT_PAYS and runs_numba(self.device):
             return _psi_numba(self.Q, torch.arange(self.Q.shape[1]) if rows is None else rows, weights)
         Q = self.Q if rows is None else self.Q[:, rows]
         psi = Q[0].to(torch.float64) * weights[0, :, None]

@@ -35,6 +35,17 @@ def test_splitmix64_reference_values() -> None:
     ]
 
 
+@pytest.mark.parametrize("seed", [1234567, 0, -3, (1 << 63) + 1])
+def test_keys_are_hashed_step_by_step(seed: int) -> None:
+    """Every coordinate is a counter under the key so far; a seed is one under the key 0."""
+    wrapped = torch.tensor(np.array([seed % 2**64], dtype=np.uint64).view(np.int64))
+    key = hash_tensor(wrapped, torch.tensor(0))
+    assert stream(seed) == int(key)
+    for length, coordinate in enumerate((5, 0, 7), 1):
+        key = hash_tensor(key, torch.tensor(coordinate))
+        assert stream(seed, *(5, 0, 7)[:length]) == int(key)
+
+
 def test_uniform_twins_agree_bit_for_bit() -> None:
     keys = hash_tensor(stream(3, 1), torch.arange(200))
     counters = torch.arange(50)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ansgt.errors import InputError
 from ansgt.heuristics import HEURISTICS, HeuristicLike, OneHop, TwoHop, resolve
 from ansgt.sampling import Mixture, NodeSampler, StreamedMixture
+from ansgt.sampling.mixture import build_mixture
 from ansgt.testing import path_graph, random_graph
 
 P = torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64)
@@ -161,6 +162,13 @@ def test_a_streamed_mixture_draws_and_pays_as_a_held_one(mode: str, monkeypatch:
         assert torch.equal(getattr(held, name), getattr(streamed, name)), name
     part = streamed.part(slice(2, 6))
     assert torch.equal(part.q, held.q[:, 2:6])
+
+
+def test_a_mixture_is_held_unless_it_shall_be_streamed() -> None:
+    held, streamed = build_mixture(fitted(), 60, "cpu"), build_mixture(fitted(), 60, "cpu", streamed=True)
+    assert isinstance(held, Mixture)
+    assert isinstance(streamed, StreamedMixture)
+    assert (held.num_heuristics, streamed.num_heuristics) == (4, 4)
 
 
 def test_tables_of_several_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:

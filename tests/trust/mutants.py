@@ -63,7 +63,10 @@ SAME: dict[str, str] = {
     r"runs/executors.py: torch.set_num_threads": "threads of a worker cost time alone",
     r"sampling/drawing.py: race_there =": "the twins draw the same",
     r"sampling/bandit.py: weight = torch.where\(sampled.mask": "q is 0 where nothing was drawn",
-    r"sampling/(drawing|mixture).py: (_JIT_PAYS|SMALL_BLOCK)": "how work is cut, not what comes out",
+    r"sampling/.*.py: (_JIT_PAYS|_BLOCK|SMALL_BLOCK, LARGE_BLOCK|STREAMED_CENTRES) = ": "how work is cut",
+    r"sampling/mixture.py: (return (max\(1, |SMALL_BLOCK)|if len\(blocks\) == 1)": "how work is cut",
+    r"sampling/(drawing|mixture).py: if .* >= _JIT_PAYS and": "the twins draw the same, and psi has the same bits",
+    r"sampling/drawing.py: if .*: (\(1.0 - u\) \* 0.999999 <= slow|time < slow)": "two clocks do not ring at one time",
     r"heuristics/knn.py: if not sp.issparse\(x\) and np.count_nonzero": "sparse and dense rows are compared alike",
     r"heuristics/hops.py: return n <= SMALL": "the dense and the sparse product are equal",
     r"heuristics/rows.py: if is_large and indptr": "a shorter way to the same rows",
@@ -73,7 +76,7 @@ SAME: dict[str, str] = {
     r"coarsening/neighborhoods.py: place = np.full": "any negative number says who is no member",
     r"coarsening/__init__.py: (rng|edges|x) =|warm-up": "warming up compiles; what it coarsens is thrown away",
 }
-"""`file: source of a line` (a regular expression) -> why no result depends on it."""
+"""`file: source of a line: before -> after` (a regular expression) -> why no result depends on it."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,9 @@ def sample(number_of: int, seed: int, files: Sequence[str]) -> list[Mutant]:
         for mutant in mutants_of(file, source):
             line = source.splitlines()[mutant.line - 1].strip()
             lot = sha256(f"{seed} {file} {line} {mutant.before} {mutant.after}".encode()).hexdigest()
-            if not any(re.search(place, f"{file}: {line}") for place in SAME):
+            if not any(
+                re.search(place, f"{file}: {line}: {mutant.before} -> {mutant.after}") for place in SAME
+            ):
                 place = file, mutant.line
                 drawn[place] = min(drawn.get(place, (lot, mutant)), (lot, mutant), key=lambda one: one[0])
     return [mutant for _, mutant in sorted(drawn.values(), key=lambda one: one[0])[:number_of]]
