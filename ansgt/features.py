@@ -27,7 +27,7 @@ def prepare_features(
     x = _normalized(x, data.normalize_features)
     x = x if sizes is None else _beside(x, sizes)
     if not multiplies_sparse(device):
-        return x.to_dense() if x.layout != torch.strided else x
+        return x.to_dense()
     if x.layout == torch.strided and x.shape[1] >= 64 and int(x.count_nonzero()) < sparse_below * x.numel():
         return x.to_sparse_csr()
     return x

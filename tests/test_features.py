@@ -47,6 +47,7 @@ def test_sizes_are_each_number_up_to_eight_then_a_quarter_more() -> None:
         ([[0.5, 0.0, 1.0], [0.1, 2.0, 0.0]], "none", (0.0, 0.6667, False)),
         ([[-1.0, 0.0], [0.0, 2.0]], "none", (-1.0, 0.5, True)),
         ([[], []], "row", (0.0, 0.0, True)),
+        ([[2.0]], "row", (2.0, 1.0, True)),
     ],
 )
 def test_what_suits_features(
@@ -71,6 +72,8 @@ def test_wide_features_with_few_entries_become_sparse(width: int, words: int, is
     data = DataSettings("none")
     assert (prepare_features(x, data, CPU).layout == torch.sparse_csr) == is_sparse
     assert prepare_features(x.to_sparse_csr(), data, CPU).layout == torch.sparse_csr
+    for one in (x, x.to_sparse_csr()):
+        assert torch.equal(prepare_features(one, data, torch.device("cuda")), x)  # a GPU prefers dense
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])

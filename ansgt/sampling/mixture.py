@@ -245,7 +245,7 @@ class _Proposals:
 
     @cached_property
     def union_lengths(self) -> np.ndarray:
-        lengths = np.zeros(self.indptr.shape[1] - 1, dtype=np.int64)
+        lengths = np.empty(self.indptr.shape[1] - 1, dtype=np.int64)
         _count_union(self.indptr, self.indices, lengths)
         return lengths
 

@@ -58,7 +58,8 @@ NAMED |= {other: one for one, other in NAMED.items()}
 SILENT = ("warn", "InputError", "BrokenRunError", "unknown_name", "njit", "field")
 """Calls whose arguments are words, or advice for a compiler."""
 TINY = 1e-100
-"""Smaller constants keep a division from being by zero; double of one does so too, and nothing else sees them."""
+"""Smaller constants keep a division from being by zero, and larger ones than its inverse stand for infinity; double of one
+does so too, and nothing else sees them."""
 SAME: dict[str, str] = {
     r"runs/executors.py: torch.set_num_threads": "threads of a worker cost time alone",
     r"sampling/drawing.py: race_there =": "the twins draw the same",
@@ -171,7 +172,7 @@ def _other_constant(value: object) -> list[str]:
         return [str(not value)]
     if isinstance(value, int):
         return [str(value + 1)]
-    is_guard = isinstance(value, float) and 0 < abs(value) < TINY
+    is_guard = isinstance(value, float) and (0 < abs(value) < TINY or abs(value) > 1 / TINY)
     return [repr(2 * value if value else 1.0)] if isinstance(value, float) and not is_guard else []
 
 
