@@ -72,7 +72,7 @@ class Heuristic(ABC):
     row_by_row: bool = True
     """Whether a row is the same, bit for bit, whatever other rows are computed with it."""
     _graph: Graph | None = None
-    _few: bool = False
+    _few: bool
 
     def __init__(self, max_candidates: int | None = None, cache: DiskCache | None = None) -> None:
         self.max_candidates = max_candidates

@@ -20,11 +20,13 @@ from ansgt.heuristics import (
     Heuristic,
     HeuristicLike,
     OneHop,
+    TwoHop,
     fit_heuristics,
     heuristic_names,
+    measured,
     resolve,
 )
-from ansgt.heuristics.base import MAX_CANDIDATES, SMALL, candidate_limit
+from ansgt.heuristics.base import candidate_limit
 from ansgt.storage import DiskCache
 from ansgt.testing import check_heuristic, check_rows, path_graph, random_graph, star_graph
 
@@ -146,11 +148,7 @@ def test_every_heuristic_reads_its_own_settings(tmp_path) -> None:
 
 
 def test_a_large_graph_bounds_the_candidates_unless_the_settings_do() -> None:
-    for bound, num_nodes, limit in (
-        (None, SMALL, None),
-        (None, SMALL + 1, MAX_CANDIDATES),
-        (9, SMALL + 1, 9),
-    ):
+    for bound, num_nodes, limit in ((None, 6000, None), (None, 6001, 256), (9, 6001, 9), (300, 50, 300)):
         assert candidate_limit(Settings([], bound), num_nodes) == limit
         assert PPR.from_settings(Settings([], bound), num_nodes).max_candidates == limit
 
@@ -214,6 +212,49 @@ def test_records_call_a_heuristic_by_its_registered_name_or_its_class() -> None:
         "ppr 2",
         "ppr 3",
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "held"), [("held", [1, 1, 1, 1]), ("computed", [0, 0, 1, 0]), ("asked", [0, 0, 0, 0])]
+)
+def test_rows_are_held_or_computed_as_asked(rows: str, held: list[int]) -> None:
+    """What rounds by the shape of a block is held, unless it too shall be computed for a few."""
+    graph = random_graph()
+    fitted: list[Any] = fit_heuristics(Settings(["1-hop", "2-hop", "knn", "ppr"], 5), graph, rows=rows)
+    assert [one.table_ is not None for one in fitted] == [bool(one) for one in held]
+    assert {one._few for one in fitted if one.table_ is None} <= {rows == "asked"}
+    expected = fit_heuristics(Settings(["1-hop", "2-hop", "knn", "ppr"], 5), graph)
+    for one, other in zip(fitted, expected, strict=True):
+        one, other = (heuristic.rows(np.arange(60)).toarray() for heuristic in (one, other))
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_another_graph_takes_the_place_of_the_first() -> None:
+    heuristic, other = OneHop().fit(path_graph(5)), star_graph(4)
+    assert not heuristic.attach(other)._few
+    assert heuristic.rows(np.array([0])).toarray().tolist() == [[0, 0.25, 0.25, 0.25, 0.25]]
+
+
+def test_what_a_heuristic_says_of_itself() -> None:
+    kinds = [OneHop, TwoHop, KNN, PPR]
+    assert [kind.compares_features for kind in kinds] == [False, False, True, False]
+    assert [kind.row_by_row for kind in kinds] == [True, True, False, True]
+    assert OneHop().key() == [2, "OneHop", {"max_candidates": None}]  # 3 would compute all stored rows again
+    fitted = [KNN(k=3).fit(random_graph()), Nearby(), OneHop().fit(random_graph())]
+    assert measured(fitted) == {"knn": {"recall": 1.0, "index": "exact"}}
+
+
+def test_error_is_measured_on_five_hundred_nodes() -> None:
+    for num_nodes, number in ((40, 40), (700, 500)):
+        nodes = OneHop().attach(path_graph(num_nodes)).checked_nodes()
+        assert len(set(nodes.tolist())) == len(nodes) == number
+        assert np.all(np.diff(nodes) > 0)
+
+
+def test_a_forked_child_that_cannot_compute_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ansgt.turns._lost_threads", True)
+    with pytest.raises(InputError, match="forked"):
+        OneHop().fit(path_graph())
 
 
 def test_settings_are_what_the_constructor_was_given() -> None:

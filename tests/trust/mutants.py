@@ -70,6 +70,8 @@ SAME: dict[str, str] = {
     r"sampling/drawing.py: if .*: (\(1.0 - u\) \* 0.999999 <= slow|time < slow)": "two clocks do not ring at one time",
     r"heuristics/knn.py: if not sp.issparse\(x\) and np.count_nonzero": "sparse and dense rows are compared alike",
     r"heuristics/hops.py: return n <= SMALL": "the dense and the sparse product are equal",
+    r"at\.advance\(": "it moves a bar",
+    r"heuristics/.*.py: (block_size\b.* = |size = stop - start)": "how work is cut",
     r"heuristics/rows.py: if is_large and indptr": "a shorter way to the same rows",
     r"heuristics/neighbors.py: projection = np.random": "any projection finds candidates",
     r"coarsening/lobpcg.py: kept = spread >": "what lies between is rounding",
