@@ -40,6 +40,8 @@ from ansgt.settings import (
 )
 
 SECTIONS = ("model", "optim", "train", "data")
+WITH_LINKS = "with_links"
+"""Section of settings, by `key` or `section.key`, that count where the model sees links (`data.link_features`)."""
 GENERAL: dict[str, type] = {"optim": OptimSettings, "train": TrainSettings, "data": DataSettings}
 """The sections that every model has, with their settings."""
 
@@ -88,6 +90,8 @@ class RunConfig:
     """Seconds that the whole run may take."""
     given: dict[str, Any] = field(default_factory=dict)
     """Settings that every expert has in place of its preset's."""
+    with_links: dict[str, Any] = field(default_factory=dict)
+    """Settings by `section.key` that a split gets for which `data.link_features=auto` chooses links."""
 
     @property
     def trains_experts(self) -> bool:
@@ -96,6 +100,7 @@ class RunConfig:
     def as_dict(self) -> dict[str, Any]:
         """The content of `config.json`; what concerns experts is there where there are some."""
         absent = {"model_class", *(() if self.trains_experts else ("effort", "time_limit", "given"))}
+        absent |= set() if self.with_links else {WITH_LINKS}
         return {name: _stored(value) for name, value in values_of(self).items() if name not in absent}
 
     @classmethod
@@ -104,6 +109,7 @@ class RunConfig:
         try:
             config = fitted(cls, upgraded(values))
             _check_finite("settings", config.settings)
+            _check_finite(WITH_LINKS, config.with_links)
             return config
         except InputError as error:
             raise InputError(f"A stored config does not fit this version of ansgt: {error}") from None
@@ -201,20 +207,22 @@ def read_settings(
     A data set without a section of its own gets `default over <N> nodes` on top of `default`, for every N below its size.
     Where the file holds several models, it is those under `model_name` that count.
 
-    Two kinds of split are two tasks: class-balanced training nodes and a uniform sample want different settings.
+    Two kinds of split are two tasks: class-balanced training nodes and a uniform sample want different settings. Links
+    beside the features make a third: the section `with_links` of a data set, flat, holds what differs then.
     """
     content = read_yaml(Path(path))
     content = _mapping(path, content.get(model_name, content))
     sizes = sorted((int(found[1]), head) for head in content if (found := OVER.fullmatch(str(head))))
     larger = [head for size, head in sizes if size < num_nodes and dataset not in content]
     names = ("default", *larger, dataset, f"{dataset}@{split}")
-    if not set(content) & {*SECTIONS, *names}:
+    sections = {*SECTIONS, WITH_LINKS}
+    if not set(content) & {*sections, *names}:
         _check_heads(path, content)
-    parts = [content] if set(content) & set(SECTIONS) else [content.get(name) for name in names]
+    parts = [content] if set(content) & sections else [content.get(name) for name in names]
     merged: Sections = {}
     for part in parts:
         for section, values in _mapping(path, part).items():
-            if section not in SECTIONS:
+            if section not in sections:
                 raise unknown_name(f"section in {path}", brief(section), SECTIONS)
             merged.setdefault(section, {}).update(_mapping(path, values))
     return merged

@@ -11,6 +11,7 @@ from ansgt.errors import InputError
 from ansgt.features import suited
 from ansgt.graph import Graph
 from ansgt.links import LinkVote
+from ansgt.runs.prepare import changed
 from ansgt.settings import DataSettings, fitted, values_of
 
 CHOSEN = "chosen"
@@ -55,9 +56,10 @@ class Choices:
         return cls({name: data[name] for name in left} if data else {})
 
     def applied(self, config: RunConfig) -> RunConfig:
-        """The settings with every choice made."""
+        """The settings with every choice made, and with those that go with links where links were chosen."""
         data = fitted(DataSettings, {**values_of(config.data), **self.data}, "data")
-        return replace(config, data=data)
+        config = replace(config, data=data)
+        return changed(config, config.with_links) if self.data.get("link_features") == "links" else config
 
     def facts(self) -> dict[str, Any]:
         """For the split's result; {} where nothing was left to decide."""

@@ -9,6 +9,7 @@ from typing import Any
 from ansgt.config import (
     AUTO,
     GENERAL,
+    WITH_LINKS,
     Effort,
     Overrides,
     RunConfig,
@@ -134,7 +135,14 @@ def build_config(request: Request, config: Path | str | None = None, overrides: 
     kinds = section_kinds(asked.model)
     preferred = settings_class(asked.model).sections
     given = by_section(overrides, kinds)
-    sections = merge(kinds, [("", preferred), _from_file(asked, config), ("", given)])
+    file, found = _from_file(asked, config)
+    linked = (file, by_section(found.pop(WITH_LINKS, {}), kinds))
+    layers = [("", preferred), (file, found), ("", given)]
+    sections = merge(kinds, layers)
+    merge(kinds, [linked])  # names and ranges are checked even where nobody asks for links
+    links = sections["data"].link_features
+    if links == "links":
+        sections = merge(kinds, [*layers[:2], linked, layers[2]])
     return RunConfig(
         dataset=asked.dataset,
         model_name=model_name(asked.model),
@@ -147,7 +155,18 @@ def build_config(request: Request, config: Path | str | None = None, overrides: 
         train=sections["train"],
         data=sections["data"],
         model_class=asked.model if isinstance(asked.model, type) else None,
+        with_links=_without(given, _by_name(linked[1])) if links == "auto" else {},
     )
+
+
+def _by_name(sections: Sections) -> dict[str, Any]:
+    """Settings by `section.key`."""
+    return {f"{section}.{key}": value for section, own in sections.items() for key, value in own.items()}
+
+
+def _without(given: Sections, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that were not given otherwise."""
+    return {name: value for name, value in settings.items() if name not in _by_name(given)}
 
 
 def _config_of_experts(request: Request, config: Path | str | None, overrides: Overrides) -> RunConfig:
@@ -199,9 +218,15 @@ def changed(config: RunConfig, *layers: Overrides) -> RunConfig:
     """The same with some settings changed, later layers over earlier ones; names, types and ranges are checked."""
     kinds = section_kinds(config.model_class or config.model_name)
     own = {"model": config.settings, **{name: values_of(getattr(config, name)) for name in GENERAL}}
-    sections = merge(kinds, [("", own), *(("", by_section(layer, kinds)) for layer in layers)])
+    given = [by_section(layer, kinds) for layer in layers]
+    sections = merge(kinds, [("", own), *(("", layer) for layer in given)])
+    with_links = config.with_links
+    for layer in given:
+        with_links = _without(layer, with_links)
     settings = values_of(sections["model"])
-    return replace(config, settings=settings, **{name: sections[name] for name in GENERAL})
+    return replace(
+        config, settings=settings, with_links=with_links, **{name: sections[name] for name in GENERAL}
+    )
 
 
 def _from_file(request: Request, config: Path | str | None) -> tuple[str, Sections]:

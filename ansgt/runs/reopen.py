@@ -192,7 +192,7 @@ class FinishedRun:
         from ansgt.runs import seeds
 
         config = self.decided(index)
-        numbers = range(self.config.train.num_models)
+        numbers = range(config.train.num_models)
         own = [replace(config, seed=seeds.model_seed(config.seed, number)) for number in numbers]
         models = [self._build_one(one, index, graph, origin, asked) for one in own]
         if len(models) == 1:

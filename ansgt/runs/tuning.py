@@ -25,7 +25,7 @@ import yaml
 from torch import Tensor
 
 from ansgt.arrays import brief_repr
-from ansgt.config import SECTIONS, RunConfig, by_section
+from ansgt.config import SECTIONS, WITH_LINKS, RunConfig, by_section
 from ansgt.datasets import Dataset
 from ansgt.errors import BrokenRunError, BusyError, InputError, reason
 from ansgt.metrics import Metric, metric
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
+MODELS_PER_SPLIT = "train.num_models"
 SMALL = 1000
 """Validation nodes up to which a trial's value is crossed."""
 HALVES = 40
@@ -134,7 +135,7 @@ class Search:
 
     @property
     def _single(self) -> RunConfig:
-        return replace(self.config, train=replace(self.config.train, num_models=1))
+        return changed(self.config, {MODELS_PER_SPLIT: 1})
 
     def settings(self, trial: "FrozenTrial | Trial") -> RunConfig:
         """All settings of a trial, which trains one model."""
@@ -428,8 +429,10 @@ class Found:
     @property
     def config(self) -> RunConfig:
         """The settings that were found, with as many models as the run was asked for."""
-        found = self.search.settings(self.best)
-        return replace(found, train=replace(found.train, num_models=self.search.config.train.num_models))
+        found, asked = self.search.settings(self.best), self.search.config
+        linked = {name: value for name, value in asked.with_links.items() if name == MODELS_PER_SPLIT}
+        train = replace(found.train, num_models=asked.train.num_models)
+        return replace(found, train=train, with_links={**found.with_links, **linked})
 
     @property
     def values(self) -> dict[str, Any]:
@@ -498,7 +501,8 @@ class Found:
 def _sections(config: RunConfig) -> dict[str, Mapping[str, Any]]:
     """The sections of a settings file."""
     stored = config.as_dict()
-    return {part: stored["settings" if part == "model" else part] for part in SECTIONS}
+    sections = {part: stored["settings" if part == "model" else part] for part in SECTIONS}
+    return sections | ({WITH_LINKS: config.with_links} if config.with_links else {})
 
 
 def _value_of(trial: "FrozenTrial") -> float:

@@ -84,10 +84,11 @@ def arms(verdict: Verdict) -> Table:
     plan = verdict.plan["arms"]
     singles = [name for name in plan["samplings"] if name not in ("adaptive", "fixed")]
     rows: list[list[Any]] = []
-    for graph in plan["datasets"]:
+    names = [("arms", name) for name in plan["datasets"]]
+    for family, graph in [*names, *(("arms+links", name) for name in plan["with_links"])]:
         cells: dict[int, dict[str, Row]] = {}
         for row in verdict.rows:
-            if row["family"] == "arms" and row["dataset"] == graph and row["split"] == KINDS[0]:
+            if row["family"] == family and row["dataset"] == graph and row["split"] == KINDS[0]:
                 cells.setdefault(row["index"], {})[row["candidate"]] = row
         whole = {index: own for index, own in cells.items() if {*singles, "adaptive"} <= set(own)}
         mixed = {
@@ -102,11 +103,14 @@ def arms(verdict: Verdict) -> Table:
         )
         by_test = max(singles, key=lambda name: fmean(own[name]["test_accuracy"] for own in whole.values()))
 
-        def difference(minus: str, one: Mapping[int, float | None], whole: dict[int, Any] = whole) -> str:
+        def difference(
+            minus: str | None, one: Mapping[int, float | None], whole: dict[int, Any] = whole
+        ) -> str:
+            """`minus`: None for the single one that each split's own validation part chooses."""
             pairs = [
-                (one[index] or 0.0) - own[minus]["test_accuracy"]
+                (one[index] or 0.0) - own[name]["test_accuracy"]
                 for index, own in whole.items()
-                if minus in own
+                if (name := minus or max(singles, key=lambda each: own[each]["val_accuracy"])) in own
             ]
             if not pairs:
                 return "-"
@@ -116,11 +120,12 @@ def arms(verdict: Verdict) -> Table:
         adaptive = {index: own["adaptive"]["test_accuracy"] for index, own in whole.items()}
         rows.append(
             [
-                graph,
+                graph + (" with links" if family != "arms" else ""),
                 len(whole),
                 100 * fmean(adaptive.values()),
                 difference("fixed", adaptive),
                 f"{difference(by_validation, adaptive)} ({by_validation})",
+                difference(None, adaptive),
                 100 * fmean(value or 0.0 for value in mixed.values()),
                 f"{difference(by_test, mixed)} ({by_test})",
             ]
@@ -131,6 +136,7 @@ def arms(verdict: Verdict) -> Table:
         "adaptive",
         "less fixed",
         "less best single on validation",
+        "less each split's best on validation",
         "experts",
         "experts less best single on test",
     ]

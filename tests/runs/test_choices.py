@@ -1,6 +1,7 @@
 """What a split decides by itself, and that a stored decision is read again or named as damaged."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,6 +53,32 @@ def test_a_stored_choice_is_the_one_that_is_applied() -> None:
     made = Choices.of(config("auto"), random_graph(), torch.arange(30))
     assert Choices.stored(config("auto"), made.facts()).data == made.data
     assert Choices.stored(config("none"), {}) == Choices()
+
+
+def test_settings_that_go_with_links_follow_the_choice(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("model: {dropout: 0.1}\nwith_links: {dropout: 0.6, optim.lr: 0.2, link_dropout: 0.3}\n")
+
+    def built(*given: str) -> RunConfig:
+        return build_config(Request("random", "mlp", "test"), file, ["normalize_features=none", *given])
+
+    plain, linked, auto = (
+        built(),
+        built("link_features=links", "lr=0.7"),
+        built("link_features=auto", "lr=0.7"),
+    )
+    assert (plain.settings["dropout"], plain.data.link_dropout, plain.with_links) == (0.1, 0.5, {})
+    assert (linked.settings["dropout"], linked.data.link_dropout, linked.optim.lr) == (0.6, 0.3, 0.7)
+    assert auto.settings["dropout"] == 0.1
+    assert auto.with_links == {"model.dropout": 0.6, "data.link_dropout": 0.3}  # what was given stays
+    assert RunConfig.from_dict(auto.as_dict()) == auto
+    assert Choices({"link_features": "none"}).applied(auto).settings["dropout"] == 0.1
+    followed = Choices({"link_features": "links"}).applied(auto)
+    assert (followed.settings, followed.optim, followed.data) == (linked.settings, linked.optim, linked.data)
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("with_links: {dropout: 7}\n")
+    with pytest.raises(InputError, match=r"wrong\.yaml.*dropout"):
+        build_config(Request("random", "mlp", "test"), wrong)
 
 
 @pytest.mark.parametrize("result", [{}, {"chosen": 3}, {"chosen": {"data": {"link_features": "auto"}}}])
