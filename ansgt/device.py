@@ -66,6 +66,11 @@ def multiplies_half_fast(device: torch.device | str) -> bool:
     return is_cuda(device) or bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
 
 
+def multiplies_bytes_fast() -> bool:
+    """Whether this processor multiplies bytes several times as fast as float32: AVX512-VNNI."""
+    return bool(torch.cpu.get_capabilities().get("avx512_vnni", False)) and hasattr(torch, "_int_mm")
+
+
 def multiplies_sparse(device: torch.device | str) -> bool:
     """Whether features with few non-zeros are worth storing as CSR."""
     return torch.device(device).type == "cpu"

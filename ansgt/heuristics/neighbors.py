@@ -1,11 +1,12 @@
-"""Nearest rows by inner product: exact where that is cheap, else by faiss, with as much effort as the wanted recall takes.
+"""Nearest rows by inner product: exact where that is cheap, else with as much effort as the wanted recall takes.
 
 A search takes candidates from an index and ranks them by their exact inner products. Indexes are tried in the order of
 their cost, on a few nodes whose true neighbours are known, and the first that finds enough of them is taken:
 
-1. an inverted file (IVF-Flat), for rows in clusters or in few dimensions: 2 sqrt(n) cells, of which some are probed;
-2. a scan of all rows as 4-bit codes (PQ fast scan), two dimensions per code, for rows that are noise around centres, where
-   no cell is near: three times cheaper than the product of all pairs, ten times than a walk on a graph of neighbours;
+1. an inverted file (faiss, IVF-Flat), for rows in clusters: 2 sqrt(n) cells, of which some are probed;
+2. a scan of all rows as bytes (`ansgt.heuristics.scan`), where the processor multiplies those fast: for rows that are noise
+   around centres, where no cell is near, five times cheaper than the product of all pairs in float32;
+   on other processors of all rows as 4-bit codes (faiss, PQ fast scan), two dimensions per code, three times cheaper;
 3. the product of all pairs, up to `MOST_PAIRS` numbers.
 """
 
@@ -17,13 +18,16 @@ import scipy.sparse as sp
 import torch
 from numba import njit, prange
 
+from ansgt.device import multiplies_bytes_fast
 from ansgt.heuristics.rows import keep_largest
+from ansgt.heuristics.scan import ByteScan
 from ansgt.stages import stage
 
 Rows: TypeAlias = np.ndarray | sp.csr_array
 
 MOST_PAIRS = 1.5e13
 """All pairs are compared up to this many products of two numbers: a few minutes of one core."""
+BYTES = "bytes"
 SKETCH = 256
 """Columns of the random projection that stands for sparse rows while candidates are looked for."""
 _CLOSE = 1e-5
@@ -36,7 +40,7 @@ class Effort(NamedTuple):
     """An index and how hard it is searched.
 
     Args:
-        kind: of the index, as faiss's factory names it.
+        kind: of the index, as faiss's factory names it, or "bytes".
         probes: cells that are searched; 0 where there are none.
         depth: candidates that are ranked exactly, per neighbour wanted.
     """
@@ -86,7 +90,8 @@ class Neighbors:
         index = self._indexes[kind]
         if probes:
             index.nprobe = probes
-        _, found = index.search(self._points[nodes], min(depth * (self.k + 1), len(self._points)))
+        rows, number = self._points[nodes], min(depth * (self.k + 1), len(self._points))
+        found = index.search(rows, number) if kind == BYTES else index.search(rows, number)[1]
         values = np.zeros((len(nodes), self.k), dtype=np.float32)
         columns = np.full((len(nodes), self.k), -1, dtype=np.int32)
         if sp.issparse(self.unit):
@@ -183,7 +188,10 @@ def _efforts(shape: tuple[int, ...], k: int, is_sketch: bool, wanted: float) -> 
     if wanted >= 1:
         return [everything]
     some = [Effort(f"IVF{cells},Flat", 1 << power, blur) for power in range(3, 10) if 1 << power < cells]
-    some += [Effort(f"PQ{width // 2}x4fs", 0, depth * (2 if is_sketch else 1)) for depth in (8, 16, 32)]
+    if multiplies_bytes_fast():
+        some += [Effort(BYTES, 0, depth * blur) for depth in (2, 4, 8)]
+    else:
+        some += [Effort(f"PQ{width // 2}x4fs", 0, depth * (2 if is_sketch else 1)) for depth in (8, 16, 32)]
     most = _cost(everything, cells, shape, k)
     some = sorted(
         (one for one in some if _cost(one, cells, shape, k) < most),
@@ -193,17 +201,25 @@ def _efforts(shape: tuple[int, ...], k: int, is_sketch: bool, wanted: float) -> 
 
 
 def _cost(effort: Effort, cells: int, shape: tuple[int, ...], k: int) -> float:
-    """Nanoseconds per node, about, as measured at 170,000 x 128 and 200,000 x 16 (`study/sampling.md`)."""
+    """Nanoseconds per node, about, as measured at 170,000 x 128 and 200,000 x 16 (`study/sampling.md`).
+
+    That of an inverted file's k-means counts four times: where rows are noise it is for nothing, and a scan never is.
+    """
     n, width = shape
     ranking = 130.0 * effort.depth * (k + 1)
     if effort.probes:
-        return n * effort.probes / cells * (4 + 0.18 * width) + ranking
+        building = cells * width * (800 * cells / n + 2) / 60
+        return n * effort.probes / cells * (4 + 0.18 * width) + ranking + 4 * building
     if effort.kind == "Flat":
         return n * (2.3 + 0.004 * width) + ranking
+    if effort.kind == BYTES:
+        return n * (0.03 + 0.0023 * width) + 20_000 + ranking
     return n * (0.45 + 0.0027 * width) + ranking
 
 
 def _build(points: np.ndarray, kind: str) -> Any:
+    if kind == BYTES:
+        return ByteScan(points)
     import faiss
 
     threads = faiss.omp_get_max_threads()

@@ -40,11 +40,15 @@ def test_an_odd_number_of_columns_becomes_even_and_nothing_else() -> None:
     assert neighbors_module._dense_points(unit[:, :4]).shape == (50, 4)
 
 
-def test_clusters_take_few_probes_and_noise_takes_a_scan() -> None:
+@pytest.mark.parametrize("kind", ["bytes", "PQ32x4fs"])
+def test_clusters_take_few_probes_and_noise_takes_a_scan(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbors_module, "multiplies_bytes_fast", lambda: False)
     assert Neighbors(unit_rows(clustered()), 10, CHECKED).effort.kind.startswith("IVF")
     noise = unit_rows(np.random.default_rng(0).normal(size=(7000, 64)).astype(np.float32))
+    if kind == "bytes":  # which pays on larger graphs
+        monkeypatch.setattr(neighbors_module, "_efforts", lambda *_: [Effort("bytes", 0, 2)])
     found = Neighbors(noise, 10, CHECKED)
-    assert found.effort.kind == "PQ32x4fs"
+    assert found.effort.kind == kind
     assert found.recall >= 0.95
     nodes = np.arange(300)
     shared = [
@@ -54,7 +58,11 @@ def test_clusters_take_few_probes_and_noise_takes_a_scan() -> None:
     assert np.mean(shared) / 10 == pytest.approx(found.recall, abs=0.03)
 
 
-def test_efforts_rise_in_cost_and_end_with_all_pairs() -> None:
+def test_efforts_rise_in_cost_and_end_with_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbors_module, "multiplies_bytes_fast", lambda: True)
+    assert [effort.kind for effort in _efforts((170_000, 128), 20, False, 0.95)][:2] == ["bytes"] * 2
+    assert _efforts((1_000_000, 128), 20, False, 0.95)[0] == Effort("IVF2000,Flat", 8, 1)
+    monkeypatch.setattr(neighbors_module, "multiplies_bytes_fast", lambda: False)
     wide, narrow = (_efforts((170_000, width), 20, False, 0.95) for width in (128, 16))
     assert [effort.kind[:2] for effort in wide][:2] == ["IV", "IV"]
     assert wide[-1] == narrow[-1] == Effort("Flat", 0, 1)
