@@ -5,6 +5,7 @@
 validation nodes (`prediction/progressive.py`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,11 +19,11 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.metrics import accuracy_and_loss
 from ansgt.prediction import TRAINED
+from ansgt.prediction.calibration import tempered
 from ansgt.prediction.progressive import (
+    ExpertMixture,
     crossed_mixture,
     excess_bound,
-    expert_weights,
-    likelihoods_of,
     most_experts,
 )
 from ansgt.runs.choices import Choices
@@ -188,17 +189,24 @@ def experts_record(
     scored = torch.cat([split.val, split.test]).numpy()
     alone = np.stack([_probabilities(folder)[scored] for folder in folders])
     told, labels = alone[:, : len(split.val)].astype(np.float64), y[split.val.numpy()]
-    shares = expert_weights(likelihoods_of(told, labels))
+    mixture = ExpertMixture.of(told, labels)
+    shares, temperatures = mixture.weights, mixture.temperatures
     mixed = np.zeros((graph.num_nodes, graph.num_classes), dtype=np.float32)
-    for share, folder in zip(shares, folders, strict=True):
-        mixed += np.float32(share) * _probabilities(folder)
+    for share, temperature, folder in zip(shares, temperatures, folders, strict=True):
+        own = tempered(torch.from_numpy(_probabilities(folder)), temperature)
+        mixed += np.float32(share) * own.numpy()
     probabilities, calibrated = calibrated_by(experts[0].config, torch.from_numpy(mixed), graph, split)
     crossed = torch.from_numpy(crossed_mixture(told, labels))
     val_accuracy, val_loss = accuracy_and_loss(crossed, torch.from_numpy(labels))
     first = results[int(shares.argmax())]
     rows = [
-        {"name": expert.name, "weight": float(share), **{key: result[key] for key in KEPT if key in result}}
-        for expert, share, result in zip(experts, shares, results, strict=True)
+        {
+            "name": expert.name,
+            "weight": float(share),
+            "temperature": temperature,
+            **{key: result[key] for key in KEPT if key in result},
+        }
+        for expert, share, temperature, result in zip(experts, shares, temperatures, results, strict=True)
     ]
     weighed = len(experts) <= most_experts(len(labels))
     facts = {
@@ -238,20 +246,25 @@ def _decided(expert: Expert, result: Mapping[str, Any]) -> RunConfig:
 def stored_experts(config: RunConfig, result: Mapping[str, Any]) -> list[RunConfig]:
     """The configs of a finished split's experts, on the device and with the user's own objects of `config`."""
     stored = result.get(EXPERTS)
-    if not isinstance(stored, list) or not stored or len(stored) != len(stored_shares(result)):
+    if not isinstance(stored, list) or not stored or len(stored) != len(stored_mixture(result).weights):
         raise InputError("The split's result.json does not say which experts were trained (damaged).")
     return [_with_own(replace(RunConfig.from_dict(one), device=config.device), config) for one in stored]
 
 
-def stored_shares(result: Mapping[str, Any]) -> list[float]:
-    """The weights of a finished split's experts."""
+def stored_mixture(result: Mapping[str, Any]) -> ExpertMixture:
+    """The weights and temperatures of a finished split's experts; those of older records have no temperatures."""
     models = result.get("models")
     if not isinstance(models, list) or not all(
-        isinstance(one, Mapping) and isinstance(one.get("weight"), float) and 0 <= one["weight"] <= 1
+        isinstance(one, Mapping)
+        and isinstance(one.get("weight"), float)
+        and 0 <= one["weight"] <= 1
+        and isinstance(one.get("temperature", 1.0), float)
+        and 0 < one.get("temperature", 1.0) < math.inf
         for one in models
     ):
         raise InputError("The split's result.json does not say what its experts weigh (damaged).")
-    return [one["weight"] for one in models]
+    temperatures = [one.get("temperature", 1.0) for one in models]
+    return ExpertMixture(np.array([one["weight"] for one in models]), temperatures)
 
 
 def _with_own(expert: RunConfig, config: RunConfig) -> RunConfig:

@@ -181,14 +181,17 @@ class FinishedRun:
         """One model, several that differ by their seed, or experts; fresh weights."""
         if self.config.trains_experts:
             from ansgt.prediction.experts import WeightedExperts
-            from ansgt.runs.experts import stored_experts, stored_shares
+            from ansgt.runs.experts import stored_experts, stored_mixture
 
             result = self.folder.split(index).result()
             experts = [
                 self._build_one(config, index, graph, origin, asked)
                 for config in stored_experts(self.config, result)
             ]
-            return WeightedExperts(experts, stored_shares(result))
+            mixture = stored_mixture(result)
+            for expert, temperature in zip(experts, mixture.temperatures, strict=True):
+                expert.temperature = temperature
+            return WeightedExperts(experts, mixture.weights.tolist())
         from ansgt.runs import seeds
 
         config = self.decided(index)

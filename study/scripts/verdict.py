@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ansgt.datasets.load import Source
-from ansgt.prediction.progressive import expert_weights, likelihoods_of, most_experts
+from ansgt.prediction.progressive import ExpertMixture, most_experts
 from ansgt.runs import presets
 from ansgt.runs.facts import FACTS, Facts
 from study.scripts.leave_one_out import MOST_ON_LARGE, candidates, name_of, read_rows
@@ -256,8 +256,7 @@ def _mixture(parts: Sequence[np.ndarray], val: np.ndarray, test: np.ndarray) -> 
     """Test accuracy where the probabilities of validation and test nodes are mixed, by as many as the nodes support."""
     most = most_experts(len(val))
     probabilities = np.stack(parts[:most] if most >= 2 else parts).astype(np.float64)
-    weights = expert_weights(likelihoods_of(probabilities[:, : len(val)], val))
-    mixed = np.tensordot(weights, probabilities[:, len(val) :], axes=1)
+    mixed = ExpertMixture.of(probabilities[:, : len(val)], val).mixed(probabilities[:, len(val) :])
     return float((mixed.argmax(axis=1) == test).mean())
 
 

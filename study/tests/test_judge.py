@@ -20,7 +20,7 @@ PLAN: dict[str, Any] = {
     "splits": "uniform-60-20-20",
     "families": {name: {"candidates": {"one": {}, "two": {}}} for name in FAMILIES},
     "ablation": {"pilot": {}},
-    "arms": {"datasets": ["a"], "samplings": ["adaptive", "fixed", "1-hop", "knn"]},
+    "arms": {"datasets": ["a"], "with_links": [], "samplings": ["adaptive", "fixed", "1-hop", "knn"]},
 }
 FACT = {
     graph: {**dict.fromkeys(FACTS, 0.0), "homophily": value}
@@ -150,7 +150,8 @@ def test_arms_as_experts() -> None:
     assert line[:2] == ["a", 3]
     assert line[3] == "+10.0 ± 0.0"
     assert line[4] == "-10.0 ± 0.0 (1-hop)"
-    assert line[5] == pytest.approx(80.0)
+    assert line[5] == "-10.0 ± 0.0"  # 1-hop, on each split
+    assert line[6] == pytest.approx(80.0)
 
 
 def test_the_verdicts_rules_are_those_that_the_product_applies() -> None:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from ansgt.prediction.progressive import (
+    CALIBRATED,
     TOLERANCE,
+    ExpertMixture,
     crossed_mixture,
     excess_bound,
     expert_weights,
@@ -90,3 +92,22 @@ def test_crossed_means_that_no_node_weighs_for_itself() -> None:
 def test_likelihoods() -> None:
     probabilities = np.array([[[0.1, 0.9], [0.8, 0.2]], [[0.5, 0.5], [0.4, 0.6]]])
     assert likelihoods_of(probabilities, np.array([1, 0])).tolist() == [[0.9, 0.5], [0.8, 0.4]]
+
+
+def test_an_expert_that_is_too_sure_gets_its_weight_back() -> None:
+    """It is right on 70 % and says 0.999; the other on 60 % and says 0.6."""
+    rng = np.random.RandomState(0)
+    labels = rng.randint(0, 2, CALIBRATED)
+    told = np.zeros((2, CALIBRATED, 2))
+    for row, right, sure in ((0, 0.7, 0.999), (1, 0.6, 0.6)):
+        guess = np.where(rng.random(CALIBRATED) < right, labels, 1 - labels)
+        told[row, np.arange(CALIBRATED), guess] = sure
+        told[row, np.arange(CALIBRATED), 1 - guess] = 1 - sure
+    plain, own = ExpertMixture.of(told, labels, calibrated=False), ExpertMixture.of(told, labels)
+    assert plain.weights[0] < 0.5  # of the mean of both
+    assert own.weights[0] > 0.75
+    assert own.temperatures[0] > 5
+    assert own.temperatures[1] == pytest.approx(1.0, abs=0.5)
+    assert own.mixed(told).sum(axis=1) == pytest.approx(1.0)
+    assert ExpertMixture.of(told[:, :-1], labels[:-1]).temperatures == [1.0, 1.0]  # too few nodes
+    assert ExpertMixture.of(told[:1], labels).temperatures == [1.0]  # nothing to weigh
