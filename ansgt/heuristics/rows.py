@@ -106,7 +106,7 @@ class TopRows(NamedTuple):
         return cls(
             values=np.empty((num_rows, k), dtype=np.float32),
             columns=np.empty((num_rows, k), dtype=np.int32),
-            lengths=np.zeros(num_rows, dtype=np.int64),
+            lengths=np.empty(num_rows, dtype=np.int64),
         )
 
     def to_csr(self, num_columns: int) -> sp.csr_array:

@@ -66,7 +66,7 @@ def _told_by_words(graph: Graph, train: Tensor) -> float:
 
 FACTS: dict[str, Callable[[Graph, Tensor], float]] = {
     "num_nodes": lambda graph, _: graph.num_nodes,
-    "mean_degree": lambda graph, _: len(graph.indices) / max(graph.num_nodes, 1),
+    "mean_degree": lambda graph, _: len(graph.indices) / graph.num_nodes,
     "num_features": lambda graph, _: graph.num_features,
     "share_of_zeros": _share_of_zeros,
     "homophily": _homophily,

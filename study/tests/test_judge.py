@@ -125,6 +125,15 @@ def test_standings_and_mixtures() -> None:
     assert replace(again, mixed={}).test["a"].get("auto") is None
 
 
+def test_others_are_the_survivors_without_the_default() -> None:
+    found = verdict(everything())
+    assert found.defaults["gcn", "a"] == "one"
+    (other,) = found.others("gcn", "a", 0)
+    assert other is not None
+    assert (other["family"], other["dataset"], other["candidate"]) == ("gcn", "a", "two")
+    assert found.others("gcn", "a", 2) == [None]
+
+
 def test_incomplete_rows() -> None:
     rows = [found for found in everything() if found["family"] != "gat" and found["dataset"] != "d"]
     found = verdict([*rows, row("ansgt", "one", "d", 0.1, 0.1)])

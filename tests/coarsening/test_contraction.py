@@ -57,6 +57,12 @@ def test_joining_components():
     assert joined.num_components == start.num_components - 3
 
 
+def test_labels_are_numbered_as_they_come():
+    for given, expected, count in (([], [], 0), ([0], [0], 1), ([4, 0, 4, 2, 0], [0, 1, 0, 2, 1], 3)):
+        found, number = relabel(np.array(given, dtype=np.int64))
+        assert (found.tolist(), number) == (expected, count)
+
+
 def test_group_by_cluster():
     pointer, nodes = group_by_cluster(np.array([1, 0, 1, 2]), 3)
     assert pointer.tolist() == [0, 1, 3, 4]

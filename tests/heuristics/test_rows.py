@@ -22,7 +22,7 @@ def test_keep_largest(values: list[int], k: int, seed: int) -> None:
     np.testing.assert_array_equal(out_values[:size], scores[best][np.argsort(columns[best])])
 
 
-@pytest.mark.parametrize("kind", ["wide", "narrow", "ties", "negative"])
+@pytest.mark.parametrize("kind", ["wide", "narrow", "ties", "negative", "equal", "double"])
 def test_keep_largest_of_many(kind: str) -> None:
     rng = np.random.default_rng(0)
     count = 5000
@@ -31,10 +31,13 @@ def test_keep_largest_of_many(kind: str) -> None:
         "narrow": 1 + 1e-6 * rng.random(count),
         "ties": rng.integers(0, 3, count) / 7,
         "negative": rng.normal(size=count),
-    }[kind].astype(np.float32)
+        "equal": np.ones(count),
+        "double": 1 + 1e-12 * rng.random(count),  # equal in single precision
+    }[kind]
+    scores = scores if kind == "double" else scores.astype(np.float32)
     columns = rng.permutation(1_000_000)[:count].astype(np.int32)
     for k in (1, 100, 4999):
-        out_values, out_columns = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.int32)
+        out_values, out_columns = np.empty(k, dtype=scores.dtype), np.empty(k, dtype=np.int32)
         assert keep_largest(scores, columns, out_values, out_columns) == k
         best = np.lexsort((columns, -scores))[:k]
         np.testing.assert_array_equal(out_columns, np.sort(columns[best]))
@@ -56,11 +59,20 @@ def test_csr_kernel_equals_scipy_version(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_array_equal(csr_top_k(matrix, 5).toarray(), expected.toarray())
 
 
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_columns_come_in_order(k: int) -> None:
+    matrix = sp.csr_array(([3.0, 1.0, 2.0], [2, 0, 1], [0, 2, 3]), shape=(2, 3))
+    found = csr_top_k(matrix, k)
+    assert found.indices.tolist() == ([2, 1] if k == 1 else [0, 2, 1])
+    assert csr_top_k(sp.csr_array((2, 3)), k).nnz == 0
+
+
 def test_rows_filled_in_part() -> None:
     top = TopRows.empty(3, 2)
     top.values[:], top.columns[:] = [[5, 6], [7, 8], [9, 9]], [[1, 3], [0, 2], [0, 0]]
-    top.lengths[:] = [2, 1, 0]
-    assert top.to_csr(4).toarray().tolist() == [[0, 5, 0, 6], [7, 0, 0, 0], [0, 0, 0, 0]]
+    for last, row in ((0, [0, 0, 0, 0]), (1, [9, 0, 0, 0])):
+        top.lengths[:] = [2, 1, last]
+        assert top.to_csr(4).toarray().tolist() == [[0, 5, 0, 6], [7, 0, 0, 0], row]
 
 
 def test_normalized_rows_exact() -> None:

@@ -43,9 +43,11 @@ def test_cells_come_in_order_share_their_splits_and_are_read_again(tmp_path: Pat
 
 
 def test_a_cell_that_fails_says_why_and_leaves_the_rest(tmp_path: Path) -> None:
-    broken, whole = plan(tmp_path, "alpha=0.2", models=("gcn", "appnp")).run()
+    one_split = replace(plan(tmp_path, "alpha=0.2", models=("gcn", "appnp")), num_splits=1)
+    broken, whole = one_split.run()
     assert broken.error is not None
     assert "alpha" in broken.error
+    assert "Error" not in broken.error
     assert broken.dataset == "newman"
     assert whole.error is None
 
@@ -58,6 +60,8 @@ def test_a_cell_that_fails_says_why_and_leaves_the_rest(tmp_path: Path) -> None:
         ({"num_splits": 0}, "num_splits must be positive"),
         ({"datasets": ("nowhere.npz",)}, "does not exist"),
         ({"device": "tpu"}, "device"),
+        ({"split": "halves"}, "halves"),
+        ({"datasets": ("newman", "newman")}, "two data sets that are called 'newman'"),
     ],
 )
 def test_wrong_names_are_refused_before_anything_is_trained(
@@ -66,3 +70,25 @@ def test_wrong_names_are_refused_before_anything_is_trained(
     with pytest.raises(InputError, match=message):
         replace(plan(tmp_path / "runs"), **change).check()
     assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_not_said_and_where_a_worker_elsewhere_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Comparison(("gcn",), ("newman", "g.npz"), "s.json")
+    assert (asked.num_splits, asked.seed, asked.device, asked.workers) == (10, 0, "auto", None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.npz").touch()
+    here = asked._anywhere()
+    assert (here.datasets, here.split) == (("newman", str(tmp_path / "g.npz")), "s.json")
+    assert (here.root, here.run_dir) == (tmp_path / "data", tmp_path / "runs" / "compare")
+    assert here.cache_dir is None
+    (tmp_path / "s.json").touch()
+    there = replace(asked, cache_dir="c")._anywhere()
+    assert (there.split, there.cache_dir) == (str(tmp_path / "s.json"), tmp_path / "c")
+
+
+def test_a_folder_that_cannot_be_made_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file"):
+        plan(tmp_path / "file" / "runs").run()

@@ -13,7 +13,7 @@ from ansgt.datasets.dataset import GENERATED
 from ansgt.datasets.published import DATASETS
 from ansgt.errors import InputError
 from ansgt.models import MODELS, NodeModel
-from ansgt.runs.prepare import Request, build_config, settings_class
+from ansgt.runs.prepare import Request, build_config, meant, settings_class
 from ansgt.settings import (
     ByteSize,
     Count,
@@ -52,6 +52,12 @@ def test_a_file_of_the_users_own_replaces_the_shipped_one(tmp_path: Path) -> Non
     config = build_config(Request("newman", "ansgt", "uniform-60-20-20"), path)
     assert config.train.epochs == 7
     assert config.settings["num_sampled"] == settings_class("ansgt")().num_sampled  # type: ignore[attr-defined]
+
+
+def test_an_effort_or_a_time_without_a_model_trains_experts() -> None:
+    assert meant(None, None, None) == "ansgt"
+    assert meant(None, "quick", None) == meant(None, None, 60.0) == meant(None, "best", 60.0) == "auto"
+    assert meant("gcn", "best", 60.0) == meant("gcn", None, None) == "gcn"
 
 
 def test_a_class_of_the_users_own() -> None:

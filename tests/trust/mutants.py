@@ -17,7 +17,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -72,11 +72,22 @@ SAME: dict[str, str] = {
     r"heuristics/hops.py: return n <= SMALL": "the dense and the sparse product are equal",
     r"at\.advance\(": "it moves a bar",
     r"heuristics/.*.py: (block_size\b.* = |size = stop - start)": "how work is cut",
+    r"astype\(.*copy=False.*: False -> True": "a copy is equal",
+    r"heuristics/rows.py: (self.data, self.indices = np.empty\(0|if end > len|room = .*: 1.1)": "only what is used counts",
+    r"heuristics/rows.py: if out_columns\[at\] < .* <= ": "columns are distinct",
+    r"heuristics/rows.py: (if len\(values\) <= max\(_FEW|top, least = .*: key|key, is_tie = .*: True)": "sorting does it",
+    r"heuristics/rows.py: (shift \+= 1|_BINS, _FEW = )": "bins of any width find the same",
+    r"heuristics/rows.py: (highest, width|passes|bits|place) = ": "digits of any length sort alike",
+    r"heuristics/rows.py: if np.diff.*: 0 -> 1": "k is at least 1",
+    r"heuristics/rows.py: (_JIT_PAYS|if .* < _JIT_PAYS)": "the compiled way finds the same",
     r"heuristics/rows.py: if is_large and indptr": "a shorter way to the same rows",
     r"heuristics/neighbors.py: projection = np.random": "any projection finds candidates",
     r"coarsening/lobpcg.py: kept = spread >": "what lies between is rounding",
     r"coarsening/spectrum.py: seed: int = 0": "any start leads to the same eigenpairs",
-    r"coarsening/neighborhoods.py: place = np.full": "any negative number says who is no member",
+    r"coarsening/(contraction|heavy_edge|matching|neighborhoods|spectrum).py: .*[=,] -1\b.*: 1 -> 2": (
+        "any negative number says that nothing is there"
+    ),
+    r"coarsening/contraction.py: once = row < .* <= ": "there are no loops",
     r"coarsening/__init__.py: (rng|edges|x) =|warm-up": "warming up compiles; what it coarsens is thrown away",
 }
 """`file: source of a line: before -> after` (a regular expression) -> why no result depends on it."""
@@ -246,23 +257,25 @@ def _importers(file: str) -> frozenset[str]:
 class Tree:
     """A copy of the sources and tests, and of what numba has compiled, in which one file at a time is changed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, drawn: Sequence[Mutant]) -> None:
         self.folder, self.compiled = folder, folder / "compiled"
         ignored = shutil.ignore_patterns("__pycache__", "trust")
         for name in ("ansgt", "configs", "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         shutil.copy(ROOT / "pyproject.toml", folder)
+        self.functions = {one for one in map(self._function, drawn) if one is not None}
         self.callers: dict[Function, set[str]] = {}
         self.broken: set[str] = set()
+        self._tried: set[str] = set()
 
-    def try_unchanged(self, drawn: Sequence[Mutant]) -> None:
-        """Runs the stages' tests as they are: who calls what will be changed, and who fails anyway."""
-        functions = {self._function(mutant) for mutant in drawn}
-        record = self.folder / "reached"
-        for stage in sorted({stage_of(mutant.file) for mutant in drawn}):
-            plugin = partial(Reached, [one for one in functions if one is not None], record)
-            _forked(self.folder, [stage, "--maxfail=1000"], self.compiled, plugin)
-        self.callers, self.broken = read(record)
+    def _try_unchanged(self, path: str, functions: Iterable[Function] = ()) -> None:
+        """Runs tests as they are, once: who calls what will be changed, and who fails anyway."""
+        if path not in self._tried:
+            self._tried.add(path)
+            record = self.folder / "reached"
+            plugin = partial(Reached, functions, record)
+            _forked(self.folder, [path, "--maxfail=1000"], self.compiled, plugin, 20 * MOST_SECONDS)
+            self.callers, self.broken = read(record)
 
     def _function(self, mutant: Mutant) -> Function | None:
         path = self.folder / "ansgt" / mutant.file
@@ -271,17 +284,21 @@ class Tree:
 
     def notice(self, mutant: Mutant) -> bool:
         """Whether a test fails with this change: one of the mirrored file, else one of the stage that may notice it."""
-        own, function = mirrored(mutant.file), self._function(mutant)
+        own, stage, function = mirrored(mutant.file), stage_of(mutant.file), self._function(mutant)
+        for path in own:
+            self._try_unchanged(path)
+        if own and self._fails(mutant, own, ()):
+            return True
+        self._try_unchanged(stage, self.functions)
         callers = self.callers.get(function, set()) - self.broken if function else set()
-        files = {one.partition("::")[0] for one in callers} if function else {stage_of(mutant.file)}
+        files = {one.partition("::")[0] for one in callers} if function else {stage}
         others = sorted(files.difference(own))
+        return bool(others) and self._fails(mutant, others, callers)
+
+    def _fails(self, mutant: Mutant, paths: list[str], tests: Collection[str]) -> bool:
         without_broken = [f"--deselect={test}" for test in self.broken]
         with self._changed(mutant) as compiled:
-            return any(
-                _forked(self.folder, [*paths, *without_broken], compiled, partial(Only, tests))
-                for paths, tests in ((own, ()), (others, callers))
-                if paths
-            )
+            return _forked(self.folder, [*paths, *without_broken], compiled, partial(Only, tests))
 
     @contextmanager
     def _changed(self, mutant: Mutant) -> Iterator[Path]:
@@ -304,13 +321,19 @@ class Tree:
             shutil.rmtree(own)
 
 
-def _forked(folder: Path, arguments: list[str], compiled: Path, plugin: Callable[[], object]) -> bool:
+def _forked(
+    folder: Path,
+    arguments: list[str],
+    compiled: Path,
+    plugin: Callable[[], object],
+    seconds: float = MOST_SECONDS,
+) -> bool:
     """Whether a test fails, or takes too long; pytest stops at the first that does."""
     child = os.fork()
     if child == 0:
         os.setsid()
-        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)  # of CPU time
-        signal.alarm(PATIENCE * int(MOST_SECONDS))
+        signal.setitimer(signal.ITIMER_PROF, seconds)  # of CPU time
+        signal.alarm(PATIENCE * int(seconds))
         _run_tests(folder, arguments, compiled, plugin)
     return os.waitpid(child, 0)[1] != 0
 
@@ -367,17 +390,13 @@ def main() -> int:
 
     start, killed = time.perf_counter(), 0
     with tempfile.TemporaryDirectory(prefix="ansgt-mutants-", ignore_cleanup_errors=True) as name:
-        tree = Tree(Path(name))
-        tree.try_unchanged([mutant for mutant in drawn if str(mutant) not in known])
-        if tree.broken:
-            print(
-                f"fail without any change, so they count for nothing: {', '.join(sorted(tree.broken))}",
-                flush=True,
-            )
+        tree = Tree(Path(name), drawn)
         for number, mutant in enumerate(drawn, 1):
             dead = str(mutant) in known or tree.notice(mutant)
             killed += dead
             print(f"{number:4d} {'killed' if dead else 'SURVIVED'} {mutant}", flush=True)
+        if tree.broken:
+            print(f"fail without any change, so they count for nothing: {', '.join(sorted(tree.broken))}")
     print(
         f"{len(drawn)} mutants, seed {asked.seed}: {killed} killed, {len(drawn) - killed} survived, "
         f"{time.perf_counter() - start:.0f} s"

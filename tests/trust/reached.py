@@ -27,8 +27,9 @@ class Reached:
     def __init__(self, functions: Iterable[Function], record: Path) -> None:
         self.wanted, self.seen = set(functions), set[tuple[str, Function]]()
         self.now, self.stream = "", os.open(record, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-        threading.settrace(self._called)
-        sys.settrace(self._called)
+        if self.wanted:
+            threading.settrace(self._called)
+            sys.settrace(self._called)
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
         function = frame.f_code.co_filename, frame.f_code.co_name
