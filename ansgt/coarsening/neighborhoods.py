@@ -209,7 +209,7 @@ def select_neighborhoods(
     heapq.heapify(heap)
     saved = 0
     while saved < budget and len(heap) > 0:
-        cost, order, i = heapq.heappop(heap)
+        _, order, i = heapq.heappop(heap)
         count, total = _collect(i, sets, taken, members)
         if count < 2:
             continue
@@ -218,7 +218,7 @@ def select_neighborhoods(
             chosen = _nearest(chosen, i, sets, budget - saved + 1, cap)
             if len(chosen) < 2:
                 continue
-        if count != known[i] or cost == np.inf:
+        if count != known[i]:  # of infinite cost only sets like it are left
             again = _cost(chosen, sets, place, outside, mean)
             known[i] = count
             if len(heap) > 0 and again > heap[0][0]:

@@ -92,7 +92,7 @@ def push_rows(
     """
     order, rank, *_ = known = graph if isinstance(graph, Ordered) else ordered(graph)
     top = TopRows.empty(len(nodes), len(order) if k is None else min(k + 1, len(order)))
-    residuals = np.zeros(len(nodes))
+    residuals = np.empty(len(nodes))
     walk = _Walk(known.indptr, known.indices, known.component, known.volume, float(restart), float(eps))
     _push_many(rank[nodes], walk, order, *top, residuals)
     return top.to_csr(len(order)), residuals

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from ansgt.coarsening.contraction import Contracted, relabel
@@ -9,7 +11,7 @@ from ansgt.coarsening.neighborhoods import (
     orient,
     select_neighborhoods,
 )
-from ansgt.testing import random_graph, star_graph
+from ansgt.testing import path_graph, random_graph, star_graph
 
 
 def dense_cost(adj, size, vectors, members):
@@ -23,8 +25,9 @@ def dense_cost(adj, size, vectors, members):
 
 
 def level(seed=0):
-    start = Contracted.from_graph(random_graph(80, seed=seed))
-    contracted = start.contract(*relabel(np.random.default_rng(seed).integers(0, 50, 80)))
+    """Clusters of several sizes, the last of which has no neighbour."""
+    start = Contracted.from_graph(random_graph(80, num_isolated=1, seed=seed))
+    contracted = start.contract(*relabel(np.r_[np.random.default_rng(seed).integers(0, 50, 79), 50]))
     vectors = np.random.default_rng(seed).normal(size=(contracted.num_nodes, 4))
     return contracted, vectors
 
@@ -40,6 +43,7 @@ def test_costs_equal_the_definition():
     contracted, vectors = level()
     adj = adjacency(contracted)
     costs = neighborhood_costs(neighborhoods_of(contracted, vectors), 10**9)
+    assert np.isinf(costs).tolist() == [False] * (contracted.num_nodes - 1) + [True]
     for i in range(contracted.num_nodes):
         members = np.concatenate([[i], np.flatnonzero(adj[i])])
         expected = dense_cost(adj, contracted.size, vectors, members) if len(members) > 1 else np.inf
@@ -108,3 +112,10 @@ def test_what_a_cheaper_set_left_of_a_star_is_still_merged():
     given = neighborhoods_of(start, np.array([[0.0], [0.1], [0.2], [5.0], [6.0], [7.0], [8.0]]))
     label, saved = select_neighborhoods(given, neighborhood_costs(given, 3), np.arange(7), Limits(2, 3))
     assert (label.tolist(), saved) == ([1, 1, 2, 2, 4, 5, 6], 2)
+
+
+def test_a_set_of_which_one_member_is_left_takes_it_from_nobody():
+    start = replace(Contracted.from_graph(path_graph(3)), size=np.array([5, 5, 1]))
+    given = neighborhoods_of(start, np.array([[0.0], [1.0], [2.0]]))
+    label, saved = select_neighborhoods(given, np.full(3, np.inf), np.arange(3), Limits(2, 6))
+    assert (label.tolist(), saved) == ([0, 1, 1], 1)

@@ -1,5 +1,6 @@
 """The table of predictions, by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from ansgt.errors import InputError
 from ansgt.names import Names
+from ansgt.runs.folder import open_run
 from ansgt.runs.predictions import Predictions, check_target
 
 PROBABILITIES = np.array([[0.25, 0.75], [1.0, 0.0]], dtype=np.float32)
@@ -46,6 +48,28 @@ def test_parquet(tmp_path: Path) -> None:
         "p_cat": [0.25, 1.0],
         "p_dog": [0.75, 0.0],
     }
+
+
+def test_some_nodes_and_the_first_class_by_its_name() -> None:
+    assert PLAIN.of(["1"]).table() == {
+        "node": [1],
+        "prediction": [0],
+        "label": [-1],
+        "p0": [1.0],
+        "p1": [0.0],
+    }
+    named = replace(NAMED, label=np.array([0, -1]), nodes=None)
+    assert named.table()["label"] == ["cat", None]
+    assert named.of(["d"]).table()["node"] == ["d"]
+    assert named.of(["d"]).table()["p_cat"] == [1.0]
+
+
+def test_what_a_record_has_of_its_first_split(tiny_run: Path) -> None:
+    run = open_run(tiny_run)
+    first, second = (run.split(number).predictions()["probabilities"] for number in (0, 1))
+    assert np.array_equal(Predictions.stored(run).probabilities, first)
+    assert np.array_equal(Predictions.stored(run, 1).probabilities, second)
+    assert not np.array_equal(first, second)
 
 
 def test_another_suffix_is_refused(tmp_path: Path) -> None:

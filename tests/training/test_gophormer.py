@@ -4,10 +4,12 @@ import pytest
 import torch
 
 from ansgt.graph import Split
+from ansgt.models.baselines.gophormer import consistency_loss
 from ansgt.runs.prepare import Request, build_config
 from ansgt.storage import DiskCache
 from ansgt.testing import random_graph
 from ansgt.training.gophormer import GophormerLearner
+from ansgt.training.steps import sequence_loss
 
 
 def learner(epochs: int = 30, device: str = "cpu", captured: bool | None = None) -> GophormerLearner:
@@ -43,6 +45,19 @@ def train(one: GophormerLearner, epochs: range) -> list[float]:
 def test_loss_falls() -> None:
     losses = train(learner(), range(30))
     assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
+
+
+def test_loss_is_cross_entropy_and_the_distance_between_predictions() -> None:
+    one = learner()
+    one.trained.egos.draw(one.tables, one.train_nodes, 0)
+    batch, known = one.tables.batch(torch.tensor([3, 5, 0])), torch.tensor([1.0, 1.0, 0.0])
+    logits = one.trained.model.eval()(batch)
+    apart = consistency_loss(logits, one.settings.num_samples, one.settings.temperature, known)
+    assert float(apart) > 0
+    expected = sequence_loss(logits, batch.target, known) + one.settings.consistency_weight * apart
+    torch.testing.assert_close(one.step.loss(torch.tensor([3, 5, -1])), expected)
+    assert one.history() == []
+    assert one.standing(0) == {}
 
 
 def test_resumed_training_is_bit_identical() -> None:

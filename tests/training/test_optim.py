@@ -2,14 +2,17 @@
 
 import copy
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
 from ansgt.errors import InputError
+from ansgt.kernels.adamw import Update
 from ansgt.models.ansgt import ANSGT, ANSGTSettings
-from ansgt.training.optim import LinearSchedule, ScheduledAdamW, WeightAverage, _joined
+from ansgt.runs.prepare import Request, build_config
+from ansgt.training.optim import LinearSchedule, ScheduledAdamW, WeightAverage, _joined, scheduled_adamw
 
 
 def model() -> nn.Module:
@@ -32,8 +35,35 @@ def test_schedule_of_the_paper() -> None:
 def test_schedule_without_decay_or_warmup() -> None:
     constant = LinearSchedule.from_epochs(0.1, None, 0, 10, 3)
     assert [float(constant.value(torch.tensor(t))) for t in (1, 30, 99)] == pytest.approx([0.1] * 3)
-    with pytest.raises(InputError, match="must not be negative"):
-        LinearSchedule(peak=-1.0)
+    for wrong in ({"peak": -1.0}, {"end": -1.0}):
+        with pytest.raises(InputError, match="must not be negative"):
+            LinearSchedule(**wrong)
+    assert float(LinearSchedule(peak=0.0, end=0.0).value(torch.tensor(1))) == 0
+    assert LinearSchedule() == LinearSchedule(peak=2e-4, end=1e-9, warmup=0, total=1)
+    assert LinearSchedule.from_epochs(0.1, None, 1, 2, 0) == LinearSchedule(0.1, 0.1, 1, 2)
+
+
+def test_settings_of_a_run_and_what_is_not_said() -> None:
+    optim = {"lr": 0.3, "end_lr": 0.1, "warmup_epochs": 2, "weight_decay": 0.2}
+    more = {"beta1": 0.8, "beta2": 0.9, "eps": 1e-3, "clip_norm": 5.0, "epochs": 10}
+    config = build_config(Request("graph", "ansgt", "given"), overrides={**optim, **more})
+    one = scheduled_adamw(config, model(), num_centres=10, batch_size=4)  # three batches an epoch
+    assert one.schedule == LinearSchedule(peak=0.3, end=0.1, warmup=6, total=30)
+    count = sum(parameter.numel() for parameter in model().parameters())
+    assert one.update == Update(count, 0.2, (0.8, 0.9), 1e-3, 5.0)
+    assert ScheduledAdamW(model(), LinearSchedule()).update == Update(count, 0.01, (0.99, 0.999), 1e-8, None)
+
+
+def test_gradients_of_all_processes_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = model()
+    optimizer = ScheduledAdamW(net, LinearSchedule())
+    backward(net, 0)
+    own = torch.cat([p.grad.flatten() for p in optimizer.parameters.values()])
+    monkeypatch.setattr(
+        "ansgt.training.optim.ranks", lambda: SimpleNamespace(total=lambda grad: grad.mul_(3))
+    )
+    optimizer.step()
+    torch.testing.assert_close(optimizer.grad, 3 * own)
 
 
 @pytest.mark.parametrize("clip_norm", [None, 0.5])
@@ -78,7 +108,7 @@ def test_resumed_equals_unbroken_and_addresses_stay() -> None:
     assert torch.equal(*ends)
     assert optimizer.num_updates == 6
     assert where == [tensor.data_ptr() for tensor in (*net.parameters(), *optimizer._moments().values())]
-    with pytest.raises(InputError, match="does not fit"):
+    with pytest.raises(InputError, match=r"does not fit this model: 'exp_avg\.0\.bias' is on one side only"):
         optimizer.load_state_dict({"step": saved["step"]})
 
 

@@ -27,6 +27,33 @@ def test_loss_is_the_mean_over_centres_and_sequences() -> None:
     assert sequence_loss(logits.flatten(0, 1), target.repeat_interleave(3), torch.zeros(4)) == 0
 
 
+@pytest.mark.parametrize("total", [None, torch.tensor(7.0)])
+@pytest.mark.parametrize("scale", [1.0, 0.1])
+def test_loss_by_its_definition(total: Tensor | None, scale: float) -> None:
+    """Centre by centre, with weights of centres and classes, smoothed targets, and a centre without a label."""
+    torch.manual_seed(0)
+    logits, target = torch.randn(4, 2, CLASSES), torch.tensor([0, 2, -1, 1])
+    weight, per_class = scale * torch.tensor([1.0, 0.5, 1.0, 0.0]), torch.tensor([0.5, 1.0, 3.0])
+    losses = [
+        per_class[c] * F.cross_entropy(logits[i], target[i].repeat(2), label_smoothing=0.2)
+        for i, c in ((0, 0), (1, 2))
+    ]
+    summed = scale * (losses[0] + 0.5 * losses[1])
+    expected = summed / max(2.5 * scale, 1.0) if total is None else summed / 7
+    found = sequence_loss(logits.flatten(0, 1), target.repeat_interleave(2), weight, 0.2, total, per_class)
+    torch.testing.assert_close(found, expected)
+    plain = sequence_loss(logits.flatten(0, 1), target.repeat_interleave(2), weight)
+    assert torch.equal(plain, sequence_loss(logits.flatten(0, 1), target.repeat_interleave(2), weight, 0.0))
+
+
+def test_one_centre_has_the_mean_of_one() -> None:
+    mean, alone = train_epoch(make_step(), torch.tensor([3]), 4), make_step()(torch.tensor([3]))
+    torch.testing.assert_close(mean, alone)
+    step = make_step()
+    assert (step.amp, step.label_smoothing, step.num_sequences) == (False, 0.0, 1)
+    assert step._loss == step.loss  # not compiled
+
+
 def test_a_node_without_a_label_has_no_loss() -> None:
     logits, weight = torch.randn(3, CLASSES), torch.tensor([1.0, 0.0, 1.0])
     loss = sequence_loss(logits, torch.tensor([1, -1, 0]), weight)

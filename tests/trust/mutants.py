@@ -82,12 +82,19 @@ SAME: dict[str, str] = {
     r"heuristics/rows.py: (_JIT_PAYS|if .* < _JIT_PAYS)": "the compiled way finds the same",
     r"heuristics/rows.py: if is_large and indptr": "a shorter way to the same rows",
     r"heuristics/neighbors.py: projection = np.random": "any projection finds candidates",
+    r"training/steps.py: (torch.compiler.reset|return torch.compile)": "compiled or not, the numbers are the same",
     r"coarsening/lobpcg.py: kept = spread >": "what lies between is rounding",
     r"coarsening/spectrum.py: seed: int = 0": "any start leads to the same eigenpairs",
     r"coarsening/(contraction|heavy_edge|matching|neighborhoods|spectrum).py: .*[=,] -1\b.*: 1 -> 2": (
         "any negative number says that nothing is there"
     ),
     r"coarsening/contraction.py: once = row < .* <= ": "there are no loops",
+    r"coarsening/neighborhoods.py: if own < other or .*\(i <= j\)": "there are no loops",
+    r"coarsening/neighborhoods.py: (CHUNKS = |.*\bwidest\b.*: 1 -> 2)": "how work is cut, and room for it",
+    r"coarsening/neighborhoods.py: distance = np.zeros": "all are farther by one",
+    r"coarsening/neighborhoods.py: while saved < budget .*\(saved <= budget\)": "of a spent budget no set has two members",
+    r"heuristics/push.py: _, component = .*: False": "the graph has no directions",
+    r"heuristics/.*.py: for chunk in prange\(.*\* _CHUNK\)": "further chunks are empty",
     r"coarsening/__init__.py: (rng|edges|x) =|warm-up": "warming up compiles; what it coarsens is thrown away",
 }
 """`file: source of a line: before -> after` (a regular expression) -> why no result depends on it."""
