@@ -23,6 +23,7 @@ from ansgt.storage import DiskCache, default_cache_dir
 from ansgt.turns import turn
 
 if TYPE_CHECKING:
+    from ansgt.datasets.growth import Growth, Known
     from ansgt.metrics import Scores
     from ansgt.prediction.explanation import Explanation, Explanations
     from ansgt.prediction.faithfulness import Faithfulness
@@ -53,10 +54,19 @@ class _Moved:
     trained: TrainedModel
 
 
+@dataclass(frozen=True, eq=False)
+class _Older:
+    """The trained model on the graph that others grow from."""
+
+    known: "Known"
+    trained: TrainedModel
+
+
 class _Asked:
     """The graph that was asked about last; an object of its own, since asking must not change the estimator."""
 
     last: _Moved | None = None
+    older: _Older | None = None
 
 
 class NodeClassifier(NodeEstimator):
@@ -329,18 +339,63 @@ class NodeClassifier(NodeEstimator):
         from ansgt.datasets.sources import as_graph, content_of
         from ansgt.planner import FEW
 
-        run, content, asked = self._fitted(), content_of(data), self._asked or _Asked()
-        last = asked.last
-        known = last is not None and content is not None and last.content == content
-        graph = last.trained.graph if last is not None and known else as_graph(data, run.graph)[0]
+        run, asked = self._fitted(), self._asked or _Asked()
+        content: tuple[Any, ...] | None
+        growth = None if asked.older is None or nodes is None else asked.older.known.growth(data)
+        if growth is not None:
+            graph, content = growth.graph, growth.content
+            known = asked.last is not None and asked.last.content == content
+        else:
+            content = content_of(data)
+            known = asked.last is not None and content is not None and asked.last.content == content
+            graph = (
+                asked.last.trained.graph if asked.last is not None and known else as_graph(data, run.graph)[0]
+            )
         chosen = graph.find(nodes)
         few = nodes is not None and FEW * len(chosen) <= graph.num_nodes
-        if last is None or not known or last.for_few > few:
+        if asked.last is None or not known or asked.last.for_few > few:
             asked.last = None  # two large graphs need not be there at once
-            trained = run.moved(graph, asked=len(chosen) if few else None)
+            trained = self._grown(asked, growth, data, graph, len(chosen)) if few else None
+            if trained is None:
+                trained = run.moved(graph, asked=len(chosen) if few else None)
             last = _Moved(content, few, trained)
             asked.last = last if content is not None else None
-        return last.trained, chosen
+            return trained, chosen
+        return asked.last.trained, chosen
+
+    def _grown(
+        self, asked: "_Asked", growth: "Growth | None", data: Any, graph: Graph, number: int
+    ) -> TrainedModel | None:
+        """The model on a large graph, from what is known of the one it grew from, whose part of the work is done once.
+
+        Args:
+            asked: keeps that.
+            growth: the graph as it grew, where the older one is known.
+            data, graph: what is asked about.
+            number: of nodes.
+        """
+        from ansgt.coarsening.grown import GROWTH
+        from ansgt.datasets.growth import Known
+        from ansgt.heuristics.base import SMALL
+        from ansgt.links import Origin
+
+        run = self._fitted()
+        if not run.grows or graph.num_nodes <= SMALL:
+            return None
+        if growth is None or asked.older is None or len(growth.x) > GROWTH * graph.num_nodes:
+            asked.older = None
+            ids = Origin.of(graph, run.graph).ids
+            first = int((ids >= 0).sum())
+            if first < (1 - GROWTH) * len(ids) or (ids[:first] != np.arange(first)).any():
+                if run.config.settings["num_supernodes"]:  # which are found anew for every such graph
+                    return None
+                first = len(ids)
+            known = Known.of(data, graph, first)
+            growth = None if known is None else known.growth(data)
+            if known is None or growth is None:
+                return None
+            asked.older = _Older(known, run.moved(known.graph, asked=number))
+        return run.grown(asked.older.trained, growth)
 
     def faithfulness(self, nodes: Any = None, **options: int) -> "Faithfulness":
         """Whether explanations are true of the model: how far the predicted class falls without the nodes they name.

@@ -33,6 +33,19 @@ def prepare_features(
     return x
 
 
+def row_by_row(data: DataSettings) -> bool:
+    """Whether what models see of a node depends on its own features alone."""
+    return data.normalize_features in ("none", "row")
+
+
+def prepared_like(x: Tensor, data: DataSettings, layout: torch.layout) -> Tensor:
+    """Features of some more nodes as `prepare_features` made them of the others', on a CPU, where it goes row by row."""
+    found = prepare_features(x, data, torch.device("cpu"), sparse_below=0.0)
+    if found.layout == layout:
+        return found
+    return found.to_dense() if layout == torch.strided else found.to_sparse_csr()
+
+
 def compared_features(x: Tensor, data: DataSettings, device: torch.device) -> Tensor:
     """What heuristics compare: the features without `size_columns`, which would decide who is similar."""
     return prepare_features(x, replace(data, size_columns=False), device)
@@ -80,7 +93,7 @@ def _normalized(x: Tensor, normalize: str) -> Tensor:
     if normalize == "none":
         return x
     stored = x if x.layout == torch.strided else x.values()
-    mean_sum = float(stored.abs().sum()) / x.shape[0]
+    mean_sum = float(stored.abs().sum()) / max(x.shape[0], 1)
     x = row_normalize_features(x)
     return x * mean_sum if normalize == "scaled" else x
 

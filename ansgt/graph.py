@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from scipy.sparse import csgraph
 from torch import Tensor
 
 from ansgt.arrays import brief_repr, check_room, csr_of, numbers, unfinite
@@ -44,6 +45,7 @@ class Graph:
         class_names: what the classes are called, where that is not 0..C-1.
         columns: how a table became the features, where it was one; a further table becomes features by the same plan.
         links: sparse columns [n, W] that the transformer sees beside `x`, and no heuristic does (`ansgt.links`); or None.
+        grown_from: the graph whose nodes are the first ones of this, and whose edges are all there; see `grown`.
     """
 
     x: Tensor
@@ -58,6 +60,7 @@ class Graph:
     class_names: Names | None = None
     columns: dict[str, Any] | None = field(default=None, repr=False)
     links: Tensor | None = field(default=None, repr=False)
+    grown_from: "Graph | None" = field(default=None, repr=False)
 
     @classmethod
     @one_sentence("The graph")
@@ -78,9 +81,9 @@ class Graph:
     @one_sentence("The graph")
     def from_arrays(cls, x: Any, edges: Any, y: Any = None, name: str = "graph") -> "Graph":
         """From features [n, p], edges (an edge_index [2, E] or a square scipy matrix) and labels [n]."""
-        features = _check_features(x)
+        features = checked_features(x)
         num_nodes = features.shape[0]
-        row, col = _check_edges(edges, num_nodes)
+        row, col = checked_edges(edges, num_nodes)
         labels, num_classes, classes = encoded_labels(y, num_nodes)
         loops = np.zeros(num_nodes, dtype=bool)
         loops[row[row == col]] = True
@@ -135,6 +138,14 @@ class Graph:
     def degree(self) -> np.ndarray:
         """Number of neighbours [n], int64."""
         return np.diff(self.indptr)
+
+    @cached_property
+    def component(self) -> np.ndarray:
+        """Number of every node's connected component [n]; of a graph that grew from what is known of the older one."""
+        if self.grown_from is None:
+            found: np.ndarray = csgraph.connected_components(self.adj, directed=False)[1]
+            return found
+        return _joined_components(self.grown_from, self)
 
     @cached_property
     def adj(self) -> sp.csr_array:
@@ -208,6 +219,51 @@ class Graph:
         own = {name: code for code, name in enumerate(other.classes.tolist())}
         codes = torch.tensor([own.get(name, -1) for name in self.classes.tolist()] + [-1])
         return replace(self, y=codes[self.y], num_classes=other.num_classes, class_names=other.class_names)
+
+    def grown(self, x: Any, edges: Any, y: Any = None, names: Any = None) -> "Graph":
+        """This graph with more nodes, without going over what is there: for one question after the other about new nodes.
+
+        Args:
+            x: features of the new nodes [k, p].
+            edges: an edge_index [2, e]; new nodes are n, n + 1, ..., and each edge has one of them at least.
+            y: labels of the new nodes [k]; None: unknown.
+            names: of the new nodes [k], where nodes have names.
+
+        >>> from ansgt.testing import path_graph
+        >>> graph = path_graph(3)
+        >>> graph.grown(graph.x[:1], [[3, 3], [0, 2]]).edge_index
+        tensor([[0, 0, 1, 1, 2, 2, 3, 3],
+                [1, 3, 0, 2, 1, 3, 0, 2]])
+        """
+        new = checked_features(x)
+        if new.layout != torch.strided or self.x.layout != torch.strided:
+            raise InputError("Graph.grown takes dense features; give a graph with sparse ones as a whole.")
+        if new.shape[1] != self.num_features:
+            raise InputError(f"Field 'x' has {new.shape[1]} features, but the graph has {self.num_features}.")
+        row, col = checked_edges(edges, self.num_nodes + len(new))
+        if bool((np.maximum(row, col) < self.num_nodes).any()):
+            raise InputError("Every edge of Graph.grown has a new node at one end at least.")
+        if (names is None) != (self.node_names is None):
+            raise InputError("New nodes have names where the graph's nodes have names, and only there.")
+        y = torch.cat([self.y, self.labels(y, len(new))])
+        whole = self.extended(torch.cat([self.x, new]), row, col, y)
+        known = None if self.node_names is None else Names([*self.node_names.values, *_listed(names)])
+        return replace(whole, node_names=known)
+
+    def extended(self, x: Tensor, row: np.ndarray, col: np.ndarray, y: Tensor) -> "Graph":
+        """`grown`, from features and labels of all nodes and edges that were checked."""
+        loops = np.zeros(x.shape[0], dtype=bool)
+        loops[: self.num_nodes] = self.loops
+        loops[row[row == col]] = True
+        indptr, indices = _appended(self, row, col, x.shape[0])
+        parts: Any = {"x": x, "indptr": indptr, "indices": indices, "y": y, "loops": loops}
+        return replace(self, **parts, data=None, grown_from=self)
+
+    def labels(self, y: Any, num_nodes: int) -> Tensor:
+        """Labels of any kind, of any nodes [num_nodes], as classes of this graph; -1: unknown."""
+        codes, number, names = encoded_labels(y, num_nodes)
+        own = replace(self, y=codes, num_classes=number, class_names=names, grown_from=None)
+        return own.with_classes_of(self).y
 
     def with_features(self, x: Tensor) -> "Graph":
         """The same graph with other features [n, p]."""
@@ -327,7 +383,7 @@ def structure(source: Any) -> Graph:
         row, col = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
     elif sp.issparse(source) and len(source.shape) == 2:
         number, _ = source.shape
-        row, col = _check_edges(source, number)
+        row, col = checked_edges(source, number)
     else:
         raise InputError(
             f"A Graph, a scipy adjacency or a networkx graph is needed here, not {shown(source)}."
@@ -380,7 +436,7 @@ def _as_indices(given: Any) -> Tensor:
     return index.to(torch.int64).reshape(-1)
 
 
-def _check_features(x: Any) -> Tensor:
+def checked_features(x: Any) -> Tensor:
     if hasattr(x, "to_torch_sparse_csr_tensor"):  # torch_sparse.SparseTensor, which PyG may hold
         x = x.to_torch_sparse_csr_tensor()
     if isinstance(x, Tensor) and x.layout != torch.strided:
@@ -476,7 +532,7 @@ def check_foreign(field: str, matrix: Any) -> None:
         _check_places(field, matrix.row, matrix.col, matrix.shape)
 
 
-def _check_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+def checked_edges(edges: Any, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     if hasattr(edges, "coo"):  # torch_sparse.SparseTensor
         row, col, _ = edges.coo()
         edges = torch.stack([row, col])
@@ -511,3 +567,34 @@ def _simple_csr(row: np.ndarray, col: np.ndarray, num_nodes: int) -> tuple[np.nd
     places = sp.coo_array((np.empty(len(row), dtype=np.int8), (row, col)), shape=shape)
     matrix = sp.csr_array(places)  # this merges repeated places and sorts them
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+
+
+def _appended(graph: Graph, row: np.ndarray, col: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """CSR with more nodes, and edges that each have one of them: those come last in the rows of older nodes."""
+    off = row != col
+    row, col = np.concatenate([row[off], col[off]]), np.concatenate([col[off], row[off]])
+    row, col = np.divmod(np.unique(row * number + col), number)
+    older = int(np.searchsorted(row, graph.num_nodes))
+    indptr = np.concatenate([graph.indptr, np.full(number - graph.num_nodes, graph.indptr[-1])])
+    indptr[1:] += np.cumsum(np.bincount(row, minlength=number))
+    indices = np.insert(graph.indices, graph.indptr[row[:older] + 1], col[:older].astype(np.int32))
+    return indptr, np.concatenate([indices, col[older:].astype(np.int32)])
+
+
+def _joined_components(older: Graph, graph: Graph) -> np.ndarray:
+    """New nodes join the components of their neighbours, and these each other."""
+    known, first = older.component, older.num_nodes
+    neighbors = graph.indices[graph.indptr[first] :]
+    own = np.repeat(np.arange(first, graph.num_nodes), np.diff(graph.indptr[first:]))
+    free = int(known.max(initial=-1)) + 1
+    labels = np.concatenate([known, np.arange(free, free + graph.num_nodes - first)])
+    met, ends = np.unique([labels[own], labels[neighbors]], return_inverse=True)
+    row, col = ends.reshape(2, -1)
+    links = sp.coo_array((np.ones(len(row)), (row, col)), shape=(len(met), len(met)))
+    group = csgraph.connected_components(links, directed=False)[1]
+    names = np.arange(free + graph.num_nodes - first)
+    smallest = np.full(len(met), len(names))
+    np.minimum.at(smallest, group, met)
+    names[met] = smallest[group]
+    joined: np.ndarray = names[labels]
+    return joined

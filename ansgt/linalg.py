@@ -155,6 +155,29 @@ def gcn_norm(graph: Graph) -> sp.csr_array:
     return sym_norm(graph.adj)
 
 
+def gcn_rows(graph: Graph, nodes: np.ndarray) -> sp.csr_array:
+    """The rows `nodes` of Ã, without the others.
+
+    >>> from ansgt.testing import path_graph
+    >>> gcn_rows(path_graph(2), np.array([1])).toarray()
+    array([[0.5, 0.5]])
+    """
+    lengths = graph.degree[nodes] + 1
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    row = np.repeat(np.arange(len(nodes)), lengths)
+    at = np.arange(indptr[-1]) - indptr[row]  # the last place of a row is the node itself
+    own = at == lengths[row] - 1
+    places = np.where(own, 0, graph.indptr[nodes][row] + at)
+    columns = np.where(own, nodes[row], graph.indices[places] if len(graph.indices) else 0)
+    ends = (graph.degree[part].astype(np.float64) + 1.0 for part in (nodes[row], columns))
+    data = np.multiply(*(inverse_or_zero(part, power=0.5) for part in ends))
+    found = sp.csr_array(
+        (data, columns.astype(np.int32), narrow(indptr)), shape=(len(nodes), graph.num_nodes)
+    )
+    found.sort_indices()
+    return found
+
+
 def inverse_rows(matrix: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """Rows [len(rows), n] of the inverse of a sparse symmetric positive definite matrix, float64.
 

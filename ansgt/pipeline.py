@@ -74,13 +74,13 @@ class SequencePipeline:
         self.heuristics = fit_heuristics(settings, graph, cache, self.plan.rows)
         streams = self.plan.mixture == "streamed"
         self.mixture = build_mixture(self.heuristics, graph.num_nodes, self.device, streams)
-        self.sampler = self._sampler(settings.num_augmentations)
-        self.inference_sampler = self._sampler(settings.num_inference or settings.num_augmentations)
+        self.sampler = self.sampler_of(settings.num_augmentations)
+        self.inference_sampler = self.sampler_of(settings.num_inference or settings.num_augmentations)
         with stage("coarse graph"):
             self.coarse = fit_coarsener(settings, seen, seed, cache)
         with stage("proximity"):
             self.proximity = self._proximity(graph)
-        self._sequences = self._builder(seen)
+        self.sequences = self._builder(seen)
 
     def draw(self, nodes: Tensor, p: Tensor, round: int, into: SequenceBuilder | None = None) -> Drawn:
         """Draws S sequences for each of `nodes` with the heuristics' probabilities `p`.
@@ -99,21 +99,21 @@ class SequencePipeline:
 
     def tables(self) -> SequenceBuilder:
         """Tables of one's own for drawn sequences; features and proximities are shared."""
-        return copy.copy(self._sequences)
+        return copy.copy(self.sequences)
 
     def _proximity(self, graph: Graph) -> Proximity:
-        chosen = self.settings
-        options: Any = {"centre_only": chosen.centre_only, "max_table_bytes": None if self.plan.dense else 0}
-        options["measured"] = self.plan.rows != "asked"
+        chosen, few = self.settings, self.plan.rows == "asked"
+        limit = None if self.plan.dense or few else 0
+        options: Any = {"centre_only": chosen.centre_only, "max_table_bytes": limit, "measured": not few}
         dtype = working_dtype(self.device, chosen.amp)
         return Proximity(chosen.num_proximity, dtype=dtype, **options).fit(graph, self.coarse, self.device)
 
-    def _sampler(self, num_sequences: int) -> NodeSampler:
+    def sampler_of(self, num_sequences: int) -> NodeSampler:
         options: Any = {"num_sampled": self.settings.num_sampled, "mode": self.settings.mode}
         return NodeSampler(self.mixture, num_sequences=num_sequences, seed=self.seed, **options)
 
     def _builder(self, graph: Graph) -> SequenceBuilder:
         chosen = self.settings
         layout = SequenceLayout(chosen.num_sampled, chosen.num_supernodes, chosen.num_global)
-        options = BuilderOptions(self.seed, chosen.multiplicity_bias)
+        options = BuilderOptions(self.seed, chosen.multiplicity_bias, apart=self.plan.rows == "asked")
         return SequenceBuilder(graph, layout, self.proximity, self.coarse, options)

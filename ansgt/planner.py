@@ -49,6 +49,8 @@ FEW = 16
 """Nodes of a graph per node that is asked for, from which on these are few."""
 CHUNK = 256
 """Centres that are predicted at a time; portions and blocks are multiples."""
+FOR_FEW: list[tuple[Rows, Way, Way, bool]] = [("asked", "streamed", "held", False)]
+"""The way where few nodes are asked for: their rows, candidates and sequences alone."""
 _PROPOSAL = 8
 """Bytes of an entry of a heuristic's rows: a node and a weight."""
 _SLOT = 8 + 1 + 8 + 8
@@ -146,7 +148,7 @@ def plan_sequences(
     """
     sizes = _Sizes(graph, settings, device, load)
     budget = _budget(settings, device)
-    choices = _choices(sizes, stored) if not load.is_small(graph.num_nodes) else _choices_for_few(sizes)
+    choices = _choices(sizes, stored) if not load.is_small(graph.num_nodes) else FOR_FEW
     plan = next(
         (plan for plan in (sizes.plan(*one, budget) for one in choices) if plan.bytes <= budget), None
     )
@@ -179,12 +181,6 @@ def _choices(sizes: "_Sizes", stored: bool) -> list[tuple[Rows, Way, Way, bool]]
     if not ranks().alone:  # a process draws its share of a stream, but all of what is held
         return choices[2:] if large else shared + choices[2:]
     return choices[2:] if large else choices
-
-
-def _choices_for_few(sizes: "_Sizes") -> list[tuple[Rows, Way, Way, bool]]:
-    """The same where few nodes are asked for: their rows, candidates and sequences alone."""
-    fits = sizes.dense <= table_limit(sizes.device)
-    return [("asked", "streamed", "held", fits), ("asked", "streamed", "held", False)]
 
 
 def _budget(settings: SequenceSettings, device: torch.device) -> int:

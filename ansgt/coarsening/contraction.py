@@ -96,7 +96,7 @@ class Laplacian(NamedTuple):
 def membership(assignment: np.ndarray, num_clusters: int) -> sp.csr_array:
     """P = P̂ D^(-1/2), CSR [n, m] (section 3.3): PᵀP = I."""
     n = len(assignment)
-    scale = 1.0 / np.sqrt(np.bincount(assignment, minlength=num_clusters))
+    scale = 1.0 / np.sqrt(np.maximum(np.bincount(assignment, minlength=num_clusters), 1))
     return sp.csr_array((scale[assignment], assignment, np.arange(n + 1)), shape=(n, num_clusters))
 
 

@@ -193,7 +193,7 @@ def _read_scipy(adjacency: Any, x: Any = None, y: Any = None, names: Sequence[An
     kept = matrix.data != 0
     weighted = bool((matrix.data[kept] != 1).any())
     edges = torch.from_numpy(np.stack([matrix.row[kept], matrix.col[kept]]).astype(np.int64))
-    warn_dropped(["weights"] * weighted + ["direction"] * _one_way(edges), stacklevel=5)
+    warn_dropped(["weights"] * weighted + ["direction"] * is_one_way(edges), stacklevel=5)
     data = named_data(edges, range(number) if names is None else list(names), y=y)
     data.x = x
     return data
@@ -201,13 +201,22 @@ def _read_scipy(adjacency: Any, x: Any = None, y: Any = None, names: Sequence[An
 
 def _dropped_by(data: Any) -> list[str]:
     """What a PyG `Data` says of its edges beyond who is linked to whom."""
-    names = ("edge_weight", "edge_attr", "edge_type")
     edges = getattr(data, "edge_index", None)
-    directed = isinstance(edges, Tensor) and edges.ndim == 2 and len(edges) == 2 and _one_way(edges)
-    return [name for name in names if getattr(data, name, None) is not None] + ["direction"] * directed
+    directed = isinstance(edges, Tensor) and edges.ndim == 2 and len(edges) == 2 and is_one_way(edges)
+    return _said_of_edges(data) + ["direction"] * directed
 
 
-def _one_way(edges: Tensor) -> bool:
+def _said_of_edges(data: Any) -> list[str]:
+    names = ("edge_weight", "edge_attr", "edge_type")
+    return [name for name in names if getattr(data, name, None) is not None]
+
+
+def warn_left_out(data: Any, one_way: bool) -> None:
+    """The warning of `as_data`, where it is known whether some edge lacks its reverse."""
+    warn_dropped(_said_of_edges(data) + ["direction"] * one_way, stacklevel=8)
+
+
+def is_one_way(edges: Tensor) -> bool:
     """Whether some edge lacks its reverse."""
     if edges.numel() == 0 or edges.is_floating_point() or int(edges.min()) < 0:
         return False
@@ -238,7 +247,7 @@ def _read_dgl(graph: Any) -> Any:
     }
     edges = torch.stack([torch.as_tensor(part) for part in ends])
     warn_dropped(
-        sorted(map(str, getattr(graph, "edata", {}))) + ["direction"] * _one_way(edges), stacklevel=6
+        sorted(map(str, getattr(graph, "edata", {}))) + ["direction"] * is_one_way(edges), stacklevel=6
     )
     masks = {key: fields[key] for key in MASKS if key in fields}
     return SimpleNamespace(edge_index=edges, num_nodes=int(graph.num_nodes()), **found, **masks)

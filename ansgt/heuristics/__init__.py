@@ -89,7 +89,7 @@ def _fitted(
     built = _built(heuristic, settings, graph, cache)
     if isinstance(built, Heuristic) and built.is_fitted_on(graph):
         return built
-    stored = _stored(built, graph, cache)
+    stored = None if rows == "asked" else _stored(built, graph, cache)
     if stored is not None and stored.is_complete:
         return stored
     if isinstance(built, Heuristic) and (rows == "asked" or (rows == "computed" and built.row_by_row)):

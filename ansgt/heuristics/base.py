@@ -3,12 +3,14 @@
 Any class with `fit` and `rows` will do; this base does the bookkeeping.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
+from torch import Tensor
 
 from ansgt.errors import InputError
 from ansgt.graph import Graph, structure
@@ -119,6 +121,15 @@ class Heuristic(ABC):
         self.table_ = None
         return self
 
+    def grown(self, graph: Graph, x: Tensor) -> Self:
+        """The same heuristic on a graph that grew from this one's, for a few rows; what is known is not computed again.
+
+        Args:
+            graph: the older one's nodes come first; its own features are not read.
+            x: what the heuristics see of its new nodes [k, p].
+        """
+        return copy.copy(self).attach(graph, few=True)
+
     def rows(self, nodes: np.ndarray) -> sp.csr_array:
         """Rows of Q_k for `nodes` [len(nodes), n], float32: non-negative, self excluded, each summing to 1 or empty."""
         nodes = self.checked(nodes)
@@ -199,10 +210,13 @@ class Heuristic(ABC):
     def _blocks(self) -> Iterator[np.ndarray]:
         return self.blocks(0, self.graph_.num_nodes)
 
-    def _compute(self, nodes: np.ndarray) -> sp.csr_array:
+    def _ready(self) -> None:
         if not self._is_prepared:
             self._prepare(self.graph_)
             self._is_prepared = True
+
+    def _compute(self, nodes: np.ndarray) -> sp.csr_array:
+        self._ready()
         return normalized_rows(self._scores(nodes), nodes, self.max_candidates)
 
 

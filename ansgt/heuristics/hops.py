@@ -9,7 +9,7 @@ from ansgt.graph import Graph
 from ansgt.heuristics.base import SMALL, Heuristic, HeuristicLike
 from ansgt.heuristics.product import Product
 from ansgt.heuristics.rows import csr_top_k, normalized_rows
-from ansgt.linalg import CSR, gcn_norm
+from ansgt.linalg import CSR, gcn_norm, gcn_rows
 
 _BREADTH = 512
 """Neighbours of a hub that count, at least; twice as many as candidates are by default."""
@@ -28,10 +28,10 @@ class OneHop(Heuristic):
     block_size = 65_536
 
     def _prepare(self, graph: Graph) -> None:
-        self._normalized = gcn_norm(graph)
+        self._normalized = None if self._few else gcn_norm(graph)
 
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
-        return self._normalized[nodes]
+        return gcn_rows(self.graph_, nodes) if self._normalized is None else self._normalized[nodes]
 
 
 class TwoHop(Heuristic):
@@ -51,15 +51,17 @@ class TwoHop(Heuristic):
     block_size = 16_384
 
     def _prepare(self, graph: Graph) -> None:
+        if self._is_bounded and self._few:
+            return
         self._normalized = gcn_norm(graph)
-        if self._is_bounded and not self._few:
+        if self._is_bounded:
             self._square = square(self._normalized, self._breadth)
 
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
         if self._is_bounded:
             assert self.max_candidates is not None
             if self._few:
-                return _few_rows_of_square(self._normalized, nodes, self._breadth)
+                return _few_rows_of_square(self.graph_, nodes, self._breadth)
             return self._square.top_rows(nodes, self.max_candidates)
         if self._fills_up:
             return sp.csr_array(self._normalized[nodes].toarray() @ self._normalized.toarray())
@@ -97,12 +99,12 @@ class TwoHop(Heuristic):
         return n <= SMALL and float(np.square(self.graph_.degree, dtype=np.float64).sum()) > _DENSE * n**3
 
 
-def _few_rows_of_square(matrix: sp.csr_array, nodes: np.ndarray, breadth: int) -> sp.csr_array:
-    """Some rows of what `square` gives, without the rest of it."""
-    first = sp.csr_array(matrix[nodes])
+def _few_rows_of_square(graph: Graph, nodes: np.ndarray, breadth: int) -> sp.csr_array:
+    """Some rows of what `square` gives of Ã, without the rest of it."""
+    first = gcn_rows(graph, nodes)
     middle, place = np.unique(first.indices, return_inverse=True)
     left = sp.csr_array((first.data, place, first.indptr), shape=(len(nodes), len(middle)))
-    return sp.csr_array(left @ csr_top_k(sp.csr_array(matrix[middle]), breadth))
+    return sp.csr_array(left @ csr_top_k(gcn_rows(graph, middle), breadth))
 
 
 def square(matrix: sp.csr_array, breadth: int | None = None) -> Product:

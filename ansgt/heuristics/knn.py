@@ -1,10 +1,14 @@
 """Nearest neighbours by the cosine of node attributes (section 5.1)."""
 
 import warnings
-from typing import Any, Self
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+import torch
+from torch import Tensor
 
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
@@ -19,7 +23,7 @@ from ansgt.heuristics.base import (
 from ansgt.heuristics.neighbors import Copies, Neighbors, Rows, cosine_rows, cosines_of, share_found, truth
 from ansgt.heuristics.product import Product
 from ansgt.heuristics.rows import dense_top_k
-from ansgt.linalg import CSR, inverse_or_zero
+from ansgt.linalg import CSR, csr_array, inverse_or_zero
 from ansgt.storage import DiskCache
 
 INDEXES = ("auto", "exact")
@@ -29,6 +33,8 @@ MOST_VISITS = 2e11
 """Sparse non-negative features are compared exactly up to this many pairs that share a column, counted by column."""
 _SPARSE_PAYS = 0.05
 _ROWS = 8192
+TIES = np.float32(2**20)
+"""Of a few nodes cosines count in steps of 1 / TIES."""
 
 
 class KNN(Heuristic):
@@ -88,8 +94,11 @@ class KNN(Heuristic):
             raise InputError(f"wanted_recall must be in (0, 1], not {self.wanted_recall}.")
 
     def _prepare(self, graph: Graph) -> None:
-        self._unit = unit_rows(graph.features)
         self._copies, self._product, self._neighbors = None, None, None
+        if self._few and self._limit is not None:
+            self._pieces = _Pieces.of(_Scaled.of(graph.features))
+            return
+        self._unit = unit_rows(graph.features)
         if self._limit is None or graph.num_nodes <= SMALL:
             return
         self._copies = Copies.of(self._unit)
@@ -103,8 +112,6 @@ class KNN(Heuristic):
                 CSR.of(unit), CSR.of(sp.csr_array(unit.T)), places.astype(np.int32), places
             )
             return
-        if self._few and self._copies is None:
-            return
         exact = self.index == "exact" or number <= EXACT_LIMIT
         checked = self.checked_nodes()
         checked = checked if self._copies is None else np.unique(self._copies.group[checked])
@@ -116,6 +123,9 @@ class KNN(Heuristic):
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
         if self._limit is None:
             return sp.csr_array(np.maximum(cosine_rows(self._unit, nodes), 0))
+        number = self.graph_.num_nodes
+        if self._few:
+            return _to_csr(*_exact_top(self._pieces.cosines, number, nodes, self._num_kept, True), number)
         if self._copies is not None:
             found = self._copies.expanded(nodes, self._num_kept, self._nearest_distinct)
         elif self._product is not None:
@@ -123,8 +133,8 @@ class KNN(Heuristic):
         elif self._neighbors is not None:
             found = self._neighbors.search(nodes)
         else:
-            found = _exact_top(self._unit, nodes, self._num_kept)
-        return _to_csr(*found, self.graph_.num_nodes)
+            found = _exact_top(partial(cosine_rows, self._unit), number, nodes, self._num_kept)
+        return _to_csr(*found, number)
 
     def _nearest_distinct(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inner products and numbers of the distinct rows nearest to some of them."""
@@ -138,6 +148,14 @@ class KNN(Heuristic):
             is_there = np.arange(width) < np.diff(found.indptr)[:, None]
             values[is_there], columns[is_there] = found.data, found.indices
         return values, columns
+
+    def grown(self, graph: Graph, x: Tensor) -> Self:
+        other = super().grown(graph, x)
+        if self._few and self._limit is not None:
+            self._ready()
+            new = x.numpy() if x.layout == torch.strided else csr_array(x)
+            other._pieces, other._is_prepared = _Pieces.of(*self._pieces.pieces, _Scaled.of(new)), True
+        return other
 
     def measured(self, source: HeuristicLike | None = None) -> dict[str, Any]:
         """Recall of the rows on 500 nodes, ties aside; by definition 1 where all pairs are compared."""
@@ -199,12 +217,70 @@ def _shares_little(unit: Any) -> bool:
     return float(np.square(np.bincount(unit.indices), dtype=np.float64).sum()) <= MOST_VISITS
 
 
-def _exact_top(unit: Rows, nodes: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+class _Scaled(NamedTuple):
+    """Features of some nodes [b, p] and what makes their rows length 1 [b], so that no second copy of them is needed."""
+
+    x: Any
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, x: Rows) -> "_Scaled":
+        if sp.issparse(x):
+            squares = np.asarray(x.multiply(x).sum(axis=1, dtype=np.float64)).ravel()  # type: ignore[union-attr]
+        else:
+            squares = np.einsum("ij,ij->i", x, x, dtype=np.float64)
+        return cls(x, inverse_or_zero(squares, power=0.5).astype(np.float32))
+
+    def unit(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows, of length 1, dense."""
+        x = self.x[rows].toarray() if sp.issparse(self.x) else self.x[rows]
+        unit: np.ndarray = x * self.scale[rows, None]
+        return unit
+
+    def cosines(self, unit: np.ndarray) -> np.ndarray:
+        """Cosines of some rows of length 1 [k, p] with all of these [k, b]."""
+        if sp.issparse(self.x):
+            products = (self.x @ unit.T).T
+        else:
+            products = (torch.from_numpy(self.x) @ torch.from_numpy(unit).T).T.numpy()
+        found: np.ndarray = products * self.scale
+        return found
+
+
+class _Pieces(NamedTuple):
+    """Features of all nodes, in pieces that lie apart; where each begins."""
+
+    pieces: tuple[_Scaled, ...]
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, *pieces: _Scaled) -> "_Pieces":
+        return cls(pieces, np.cumsum([0] + [len(one.scale) for one in pieces]))
+
+    def cosines(self, nodes: np.ndarray) -> np.ndarray:
+        """`cosine_rows` in steps of 1 / TIES: a product rounds by the shape of its factors, and without steps a graph in two
+        pieces might have other neighbours than in one."""
+        piece = np.searchsorted(self.first, nodes, side="right") - 1
+        unit = np.empty((len(nodes), self.pieces[0].x.shape[1]), dtype=np.float32)
+        for number, one in enumerate(self.pieces):
+            unit[piece == number] = one.unit(nodes[piece == number] - self.first[number])
+        scores = np.concatenate([one.cosines(unit) for one in self.pieces], axis=1, dtype=np.float32)
+        np.rint(np.multiply(scores, TIES, out=scores), out=scores)
+        return np.divide(scores, TIES, out=scores)
+
+
+def _exact_top(
+    cosines: Callable[[np.ndarray], np.ndarray],
+    num_nodes: int,
+    nodes: np.ndarray,
+    k: int,
+    compiled: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
     values, columns = [], []
-    for part in np.array_split(nodes, max(1, len(nodes) * unit.shape[0] >> 25)):
-        scores = cosine_rows(unit, part)
+    for part in np.array_split(nodes, max(1, len(nodes) * num_nodes >> 25)):
+        scores = cosines(part)
         scores[np.arange(len(part)), part] = -2.0  # self never takes one of the k places
-        found = dense_top_k(scores, np.arange(unit.shape[0]), k)
+        found = dense_top_k(scores, np.arange(num_nodes), k, compiled)
         values.append(found[0])
         columns.append(found[1])
     return np.concatenate(values), np.concatenate(columns)

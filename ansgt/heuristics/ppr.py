@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
 from ansgt.heuristics.base import SMALL, Heuristic, HeuristicLike, HeuristicSettings, candidate_limit
-from ansgt.heuristics.push import ordered, push_rows
+from ansgt.heuristics.push import ordered, push_rows, unordered
 from ansgt.linalg import inverse_rows, positive_csr, sym_norm
 from ansgt.storage import DiskCache
 
@@ -73,7 +73,7 @@ class PPR(Heuristic):
         return self.method == "exact" or (self.method == "auto" and self.graph_.num_nodes <= SMALL)
 
     def _prepare(self, graph: Graph) -> None:
-        self._ordered = None if self._is_exact else ordered(graph)
+        self._ordered = None if self._is_exact else (unordered if self._few else ordered)(graph)
 
     def _scores(self, nodes: np.ndarray) -> sp.csr_array:
         graph = self.graph_

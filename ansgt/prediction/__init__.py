@@ -21,6 +21,7 @@ from ansgt.storage import DiskCache
 from ansgt.turns import turn
 
 if TYPE_CHECKING:  # whoever only predicts does not pay for explanations
+    from ansgt.datasets.growth import Growth
     from ansgt.prediction.explanation import Explanation, Explanations
     from ansgt.prediction.focus import Attention, Focus
 
@@ -94,6 +95,11 @@ class TrainedModel(ABC):
     @abstractmethod
     def _predict(self, nodes: Tensor) -> Tensor:
         """`predict_proba` of at least one node."""
+
+    def grown(self, growth: "Growth") -> "TrainedModel | None":
+        """The same model on a graph that grew from `self.graph`, for questions about a few nodes; None where that takes all
+        of the graph."""
+        return None
 
     @abstractmethod
     def weights(self) -> dict[str, Tensor]:

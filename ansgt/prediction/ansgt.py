@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ansgt.config import RunConfig
 from ansgt.errors import InputError
-from ansgt.features import compared_features, num_appended, prepare_features
+from ansgt.features import compared_features, num_appended, prepare_features, prepared_like, row_by_row
 from ansgt.graph import Graph
 from ansgt.heuristics import heuristic_names, rows_are_stored
 from ansgt.links import link_columns
@@ -19,10 +19,12 @@ from ansgt.pipeline import INFERENCE_ROUND, SequencePipeline
 from ansgt.planner import Load, plan_sequences
 from ansgt.prediction import TrainedModel
 from ansgt.prediction.focus import Attention, attentions_of
-from ansgt.prediction.inference import Execution, FreshInference, moments
+from ansgt.prediction.grown import grown_pipeline
+from ansgt.prediction.inference import Execution, FreshInference, moments, weakly
 from ansgt.sequences import SequenceBatch, SequenceBuilder, SequenceSettings
 from ansgt.settings import (
     Count,
+    DataSettings,
     Fraction,
     ModelSettings,
     NonNegative,
@@ -34,6 +36,9 @@ from ansgt.settings import (
     fitted,
 )
 from ansgt.storage import DiskCache
+
+if TYPE_CHECKING:
+    from ansgt.datasets.growth import Growth
 
 PROBABILITIES = "p"
 """Name of the heuristics' probabilities among the weights; those of the transformer begin with `PREFIX`."""
@@ -142,6 +147,7 @@ class TrainedANSGT(TrainedModel):
         pipeline: gives sequences of any nodes.
         model: the transformer, on the pipeline's device.
         p: probabilities of the heuristics [K], float64.
+        data: how features are prepared, where that is known.
     """
 
     draws = True
@@ -153,13 +159,14 @@ class TrainedANSGT(TrainedModel):
         pipeline: SequencePipeline,
         model: ANSGT,
         p: Tensor,
+        data: DataSettings | None = None,
     ) -> None:
         super().__init__(graph)
-        self.settings, self.pipeline, self.model, self.p = settings, pipeline, model, p
+        self.settings, self.pipeline, self.model, self.p, self.data = settings, pipeline, model, p, data
         self.inference = FreshInference(
             model,
             pipeline.tables,
-            self._draw,
+            weakly(self._draw),
             portion=pipeline.plan.portion,
             kept=pipeline.plan.kept,
             num_sequences=pipeline.inference_sampler.num_sequences,
@@ -199,7 +206,18 @@ class TrainedANSGT(TrainedModel):
         )
         number = len(pipeline.heuristics)
         equal = torch.full((number,), 1 / number, dtype=torch.float64)
-        return cls(graph, settings, pipeline, model.to(device), equal)
+        return cls(graph, settings, pipeline, model.to(device), equal, config.data)
+
+    def grown(self, growth: "Growth") -> "TrainedANSGT | None":
+        if self.data is None or self.graph.links is not None or not row_by_row(self.data):
+            return None
+        layout = self.pipeline.sequences.x.layout
+        seen = prepared_like(growth.x, self.data, layout)
+        x = prepared_like(growth.x, replace(self.data, size_columns=False), layout)
+        pipeline = grown_pipeline(self.pipeline, growth.graph, x, seen)
+        if pipeline is None:
+            return None
+        return TrainedANSGT(growth.graph, self.settings, pipeline, self.model, self.p, self.data)
 
     @property
     def device(self) -> torch.device:

@@ -16,6 +16,7 @@ from torch import Tensor
 from ansgt.prediction import TrainedModel
 
 if TYPE_CHECKING:
+    from ansgt.datasets.growth import Growth
     from ansgt.prediction.focus import Attention
 
 PREFIXES = ("model", "restart")
@@ -49,6 +50,11 @@ class SeveralModels(TrainedModel):
 
 class Ensemble(SeveralModels):
     """R models that differ by their seed, each with the same weight."""
+
+    def grown(self, growth: "Growth") -> TrainedModel | None:
+        each = [model.grown(growth) for model in self.models]
+        models = [model for model in each if model is not None]
+        return Ensemble(models) if len(models) == len(each) else None
 
     def _predict(self, nodes: Tensor) -> Tensor:
         """Mean class probabilities of the R models [len(nodes), C]."""

@@ -14,7 +14,7 @@ from ansgt.graph import Graph
 from ansgt.models.baselines.gophormer import EgoSampler, Gophormer, GophormerSettings, Reach
 from ansgt.pipeline import INFERENCE_ROUND
 from ansgt.prediction import TrainedModel
-from ansgt.prediction.inference import Execution, FreshInference, moments
+from ansgt.prediction.inference import Execution, FreshInference, moments, weakly
 from ansgt.sampling import SampledNodes
 from ansgt.sequences import Proximity, SequenceBatch, SequenceBuilder, SequenceLayout
 from ansgt.settings import fitted
@@ -83,7 +83,7 @@ class TrainedGophormer(TrainedModel):
         self.inference = FreshInference(
             model,
             egos.tables,
-            self._draw,
+            weakly(self._draw),
             portion=PORTION,
             num_sequences=settings.num_votes,
             execution=self.execution,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
+from weakref import WeakMethod
 
 import torch
 import torch.nn.functional as F
@@ -165,7 +166,7 @@ class FreshInference:
             return self._passing(nodes)
         parts = nodes.split(self.portion)
         for _ in range(len(self._portions), len(parts)):
-            self._portions.append(_Portion(self))
+            self._portions.append(self._portion())
         del self._portions[len(parts) :]
         for portion, part in zip(self._portions, parts, strict=True):
             portion.fill(part)
@@ -176,34 +177,51 @@ class FreshInference:
     def _passing(self, nodes: Tensor) -> "Iterator[_Portion]":
         """One portion after the other; a captured chunk reads tables at one address, so these are filled in its turn."""
         if self.execution.captured:
-            self._portions = self._portions[:1] or [_Portion(self)]
+            self._portions = self._portions[:1] or [self._portion()]
             return (self._portions[0].fill(part) for part in nodes.split(self.portion))
         self._portions = []
-        return ahead(_Portion(self).fill(part) for part in nodes.split(self.portion))
+        return ahead(self._portion().fill(part) for part in nodes.split(self.portion))
+
+    def _portion(self) -> "_Portion":
+        return _Portion(self.model, self.tables(), self.draw, self.num_sequences, self.execution)
 
 
 class _Portion:
     """Some nodes with their sequences."""
 
-    def __init__(self, inference: FreshInference) -> None:
-        self.inference, self.tables = inference, inference.tables()
+    def __init__(
+        self, model: ANSGT, tables: SequenceBuilder, draw: Draw, num_sequences: int, execution: Execution
+    ) -> None:
+        self.model, self.tables, self.draw = model, tables, draw
+        self.num_sequences, self.execution = num_sequences, execution
         self._nodes = torch.empty(0, dtype=torch.int64)
 
     def fill(self, nodes: Tensor) -> Self:
         """Draws for the nodes."""
         nodes = nodes.to(self.tables.device)
-        self.inference.draw(self.tables, nodes)
+        self.draw(self.tables, nodes)
         if nodes.shape != self._nodes.shape:  # the tables moved: a captured graph would read the old ones
-            size = chunk_size(self.inference.num_sequences, self.tables.device)
-            self._predict = AveragedInference(
-                self.inference.model, self.tables.batch, size, self.inference.execution
-            )
+            size = chunk_size(self.num_sequences, self.tables.device)
+            self._predict = AveragedInference(self.model, self.tables.batch, size, self.execution)
         self._nodes = nodes
         return self
 
     def predict(self) -> Tensor:
         """[len(nodes), C], on the CPU."""
         return self._predict(self._nodes).cpu()
+
+
+def weakly(draw: Draw) -> Draw:
+    """A method of an object that holds what is given this: the object and its graph then go as soon as nobody else has them,
+    and not when Python next looks for circles."""
+    found = WeakMethod(draw)
+
+    def drawn(tables: SequenceBuilder, nodes: Tensor) -> object:
+        method = found()
+        assert method is not None
+        return method(tables, nodes)
+
+    return drawn
 
 
 def _same(one: Tensor | None, other: Tensor | None) -> bool:

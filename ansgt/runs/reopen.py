@@ -13,7 +13,7 @@ from ansgt.arrays import brief_repr
 from ansgt.config import RunConfig
 from ansgt.datasets import Dataset, load
 from ansgt.datasets.files import is_graph_path
-from ansgt.device import resolve_device
+from ansgt.device import is_main_memory, resolve_device
 from ansgt.errors import BrokenRunError, InputError, unknown_name
 from ansgt.graph import Graph, Split
 from ansgt.prediction import TrainedModel, build_trained
@@ -21,7 +21,10 @@ from ansgt.runs.folder import RunFolder, SplitFolder, open_run
 from ansgt.storage import DiskCache, brief, content_hash, default_cache_dir
 
 if TYPE_CHECKING:  # a stored prediction is read without what builds a model
+    from ansgt.coarsening import CoarseGraph
+    from ansgt.datasets.growth import Growth
     from ansgt.links import Origin
+    from ansgt.settings import DataSettings
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,10 @@ class FinishedRun:
     config: RunConfig
     dataset: Dataset
     cache: DiskCache
-    kept: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
-    """Super-nodes of the training graph by the seed they were found with."""
+    kept: "dict[tuple[int, DataSettings], CoarseGraph]" = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """Super-nodes of the training graph by the seed they were found with and what models see of features."""
 
     __repr__ = brief_repr
 
@@ -141,6 +146,26 @@ class FinishedRun:
         trained.trained_on = self._trained_on(origin, index)
         return trained
 
+    @property
+    def grows(self) -> bool:
+        """Whether its model may move to one more node without going over the graph; see `TrainedModel.grown`."""
+        own = not self.config.trains_experts and self.config.model_class is None
+        return own and self.config.model_name == "ansgt" and is_main_memory(torch.device(self.config.device))
+
+    def grown(self, trained: TrainedModel, growth: "Growth") -> TrainedModel | None:
+        """The trained model on a graph that grew from the one it is on; None where it has to be `moved`."""
+        from ansgt.coarsening.grown import GROWTH
+
+        new = len(growth.x)
+        if new > GROWTH * growth.graph.num_nodes:
+            return None
+        found = trained.grown(growth)
+        if found is not None:
+            found.temperature = trained.temperature
+            known = trained.trained_on
+            found.trained_on = None if known is None else np.append(known, np.zeros(new, dtype=bool))
+        return found
+
     def _trained_on(self, origin: "Origin", index: int) -> np.ndarray:
         """Which nodes of a graph were trained on [n], bool, by what is known of where they come from."""
         known = np.zeros(origin.num_nodes + 1, dtype=bool)  # the last one: a node that was not there
@@ -224,20 +249,22 @@ class FinishedRun:
         """Settings that give a graph which grew the super-nodes it had in training, and its new nodes one of them."""
         from ansgt.coarsening import Coarsener, resolve
         from ansgt.coarsening.grown import GROWTH, GrownCoarsener
+        from ansgt.features import prepare_features
         from ansgt.runs import seeds
 
         settings = config.settings
         new = int((origin.ids < 0).sum())
         if not settings.get("num_supernodes") or new > GROWTH * graph.num_nodes:
             return config
-        seed = seeds.draw_seed(config.seed, index)
-        if seed not in self.kept:
-            options = {"rate": settings["coarsening_rate"], "seed": seed, "cache": self.cache}
+        key = (seeds.draw_seed(config.seed, index), config.data)
+        if key not in self.kept:
+            options = {"rate": settings["coarsening_rate"], "seed": key[0], "cache": self.cache}
             coarsener = resolve(settings["coarsening_method"], **options)
             if not isinstance(coarsener, Coarsener):  # a user's own: it may read more than the structure
                 return config
-            self.kept[seed] = coarsener.fit(self.graph).assignment
-        grown = GrownCoarsener(self.kept[seed], origin.ids)
+            seen = prepare_features(self.graph.x, config.data, torch.device(config.device))
+            self.kept[key] = coarsener.fit(self.graph.with_features(seen))
+        grown = GrownCoarsener(self.kept[key], origin.ids)
         return replace(config, settings={**settings, "coarsening_method": grown})
 
 

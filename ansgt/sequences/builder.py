@@ -1,5 +1,6 @@
 """`SequenceBuilder`: integer tables of all sequences of a round, on the device; a batch is a few gathers of fixed shape."""
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ansgt.device import multiplies_sparse, reads_aligned_rows, replays_graphs
+from ansgt.device import is_main_memory, multiplies_sparse, reads_aligned_rows, replays_graphs
 from ansgt.errors import InputError, unknown_name
 from ansgt.graph import Graph
 from ansgt.heuristics.rows import csr_top_k
@@ -43,6 +44,7 @@ class BuilderOptions:
         max_neighbors: cut of a row of the coarse adjacency, largest weights first.
         max_table_bytes: how much a kept table of proximities may take where they are not a table already; beyond
             that they are computed batch by batch.
+        apart: features of nodes and of super-nodes are not put into one matrix: for a few sequences on a CPU.
     """
 
     seed: int = 0
@@ -50,6 +52,7 @@ class BuilderOptions:
     encode: str = "auto"
     max_neighbors: int = 256
     max_table_bytes: int = 16 << 30
+    apart: bool = False
 
 
 class SequenceBuilder:
@@ -91,7 +94,11 @@ class SequenceBuilder:
         self.proximity = proximity
         self.device = proximity.device_
         self.num_nodes = graph.num_nodes
-        self.x = _for_device(_stack_features(graph, coarse), self.device, proximity.dtype)
+        self.x: Tensor | Stacked
+        if self.options.apart and is_main_memory(self.device):
+            self.x = Stacked((graph.x,) if coarse is None else (graph.x, _like(coarse.x, graph.x)))
+        else:
+            self.x = _for_device(_stack_features(graph, coarse), self.device, proximity.dtype)
         self.links: Tensor | None = None
         if graph.links is not None:
             links = _dense_where_small(_stack_links(graph.links, coarse), self.device)
@@ -135,6 +142,31 @@ class SequenceBuilder:
         self._tabulate()
         return self
 
+    def grown(
+        self, graph: Graph, proximity: Proximity, x: Tensor, coarse: CoarseLike | None
+    ) -> "SequenceBuilder":
+        """The same on a graph that grew from this one's, without sequences yet.
+
+        Args:
+            graph: the older one's nodes come first; its own features are not read.
+            proximity: of that graph.
+            x: what the transformer sees of its new nodes [k, p].
+            coarse: its coarse graph; its first super-nodes are those of the older one.
+        """
+        assert isinstance(self.x, Stacked)
+        other = copy.copy(self)
+        other.proximity, other.num_nodes, other.y = proximity, graph.num_nodes, graph.y
+        nodes, *above = self.x.pieces
+        if coarse is not None:
+            lone = coarse.x[above[0].shape[0] :]
+            other._own = torch.as_tensor(coarse.assignment, dtype=torch.int64)
+            if len(lone):
+                above, more = [*above, _like(lone, x)], (0, 0, 0, len(lone))
+                other._near, other._near_weight = F.pad(self._near, more), F.pad(self._near_weight, more)
+        other.x = Stacked((nodes, x, *above))
+        other._release()
+        return other
+
     def take(self, other: "SequenceBuilder") -> None:
         """Goes on with the tables of another one of the same graph, which are not copied."""
         self.ids, self.mask, self.log_count = other.ids, other.mask, other.log_count
@@ -169,7 +201,7 @@ class SequenceBuilder:
         each = 0 if whole is None else len(ids) // ranks().share_size(whole)
         kept, index = self._encoded(ids, mask, len(ids) if whole is None else whole * each)
         x, links = (
-            part if part is None or kept is None else _select_rows(part, kept)
+            part if part is None or (isinstance(part, Tensor) and kept is None) else _select_rows(part, kept)
             for part in (self.x, self.links)
         )
         assert x is not None
@@ -251,6 +283,33 @@ class SequenceBuilder:
         return table.flatten(0, 1)
 
 
+class Stacked:
+    """Rows that lie under one another in several pieces, dense or CSR, on the CPU; nothing is copied until they are read."""
+
+    def __init__(self, pieces: tuple[Tensor, ...]) -> None:
+        self.pieces = pieces
+        self.shape = torch.Size((sum(piece.shape[0] for piece in pieces), pieces[0].shape[1]))
+        self.layout = pieces[0].layout
+
+    def rows(self, rows: Tensor | None) -> Tensor:
+        """Some rows, in ascending order; None: all."""
+        first, found = 0, []
+        for piece in self.pieces:
+            if rows is not None:
+                here = (rows >= first) & (rows < first + piece.shape[0])
+                first += piece.shape[0]
+                piece = _select_rows(piece, rows[here] - first + piece.shape[0])
+            found.append(piece)
+        if self.layout == torch.strided:
+            return torch.cat(found)
+        return to_torch(sp.csr_array(sp.vstack([csr_array(one) for one in found])))
+
+
+def _like(x: Tensor, other: Tensor) -> Tensor:
+    """Features of super-nodes in the layout of the nodes'."""
+    return _dense(x) if other.layout == torch.strided else to_torch(sp.csr_array(_dense(x).numpy()))
+
+
 def _filled(table: Tensor, shape: Sequence[int], value: float) -> Tensor:
     """A table of this shape full of `value`, in the same memory where it already has the shape."""
     return (table if table.shape == torch.Size(shape) else table.new_empty(tuple(shape))).fill_(value)
@@ -286,9 +345,10 @@ def _stack_links(links: Tensor, coarse: CoarseLike | None) -> Tensor:
     """A node's columns of links over those of the super-nodes, the mean of their nodes' [n + n_c, W]."""
     if coarse is None:
         return links
-    own, assignment = csr_array(links), np.asarray(coarse.assignment)
-    sizes = np.bincount(assignment)
-    members = sp.csr_array((1 / sizes[assignment], (assignment, np.arange(len(assignment)))))
+    own, assignment, number = csr_array(links), np.asarray(coarse.assignment), coarse.adj.shape[0]
+    sizes = np.bincount(assignment, minlength=number)
+    shape = (number, len(assignment))
+    members = sp.csr_array((1 / sizes[assignment], (assignment, np.arange(len(assignment)))), shape=shape)
     return to_torch(sp.csr_array(sp.vstack([own, sp.csr_array(members @ own)])))
 
 
@@ -316,9 +376,9 @@ def _nodes_of(ids: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask & (ids >= 0), ids, ids[:, :1])
 
 
-def _places_of(x: Tensor | None, rows: Tensor, at: Tensor) -> Places:
+def _places_of(x: "Tensor | Stacked | None", rows: Tensor, at: Tensor) -> Places:
     """Where `rows[at]` of x stand among its `rows`; of a sparse x, its entries."""
-    if x is None or x.layout == torch.strided:
+    if x is None or not isinstance(x, Tensor) or x.layout == torch.strided:
         return Places(at, len(rows))
     lengths = x.crow_indices().diff()[rows]
     ends, own = lengths.cumsum(0), lengths[at]
@@ -326,7 +386,11 @@ def _places_of(x: Tensor | None, rows: Tensor, at: Tensor) -> Places:
     return Places(first + torch.arange(len(first)), int(ends[-1]))
 
 
-def _select_rows(x: Tensor, rows: Tensor) -> Tensor:
+def _select_rows(x: "Tensor | Stacked", rows: Tensor | None) -> Tensor:
+    """Rows in ascending order."""
+    if isinstance(x, Stacked):
+        return x.rows(rows)
+    assert rows is not None
     if x.layout == torch.strided:
         return x[rows]
     return to_torch(sp.csr_array(csr_array(x)[rows.cpu().numpy()])).to(x.device)

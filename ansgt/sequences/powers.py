@@ -14,6 +14,7 @@ dropped, d(v) being the degree of v with its self-loop. sqrt(d) is the eigenvect
   except to the many small entries that it is there for. The error is at most the larger of the two bounds.
 """
 
+import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -26,6 +27,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from ansgt.device import runs_numba
+from ansgt.graph import Graph
 from ansgt.kernels.product import product
 from ansgt.linalg import CSR, sym_norm, to_torch
 
@@ -121,13 +123,33 @@ class TruncatedPowers:
     """
 
     def __init__(self, adj: sp.csr_array, num_proximity: int, eps: float) -> None:
-        matrix = sym_norm(adj)
-        scale = np.sqrt(np.asarray(adj.sum(axis=1)).ravel() + 1.0)
-        _, component = connected_components(matrix, directed=False)
-        volume = np.bincount(component, weights=scale**2)
-        self._graph = _Scaled(*CSR.of(matrix), scale, component, volume)
+        _, component = connected_components(adj, directed=False)
+        weights = np.empty(0) if bool((adj.data == 1).all()) else adj.data
+        self._graph = _Scaled.of(
+            CSR.of(adj)._replace(data=weights), np.asarray(adj.sum(axis=1)).ravel(), component
+        )
         self.num_proximity = num_proximity
         self.eps = eps
+
+    def grown(self, graph: Graph) -> "TruncatedPowers":
+        """The same of another graph without weights, whose components are known."""
+        other = copy.copy(self)
+        csr = CSR(graph.indptr, graph.indices, np.empty(0))
+        other._graph = _Scaled.of(csr, graph.degree.astype(np.float64), graph.component)
+        return other
+
+    def with_lone(self, number: int) -> "TruncatedPowers":
+        """The same of the graph with further nodes that no edge leaves."""
+        other, known = copy.copy(self), self._graph
+        lone, ones = np.full(number, len(known.indices)), np.ones(number)
+        other._graph = known._replace(
+            indptr=np.concatenate([known.indptr, lone]),
+            scale=np.concatenate([known.scale, ones]),
+            inverse=np.concatenate([known.inverse, ones]),
+            component=np.concatenate([known.component, len(known.volume) + np.arange(number)]),
+            volume=np.concatenate([known.volume, ones]),
+        )
+        return other
 
     def fill(self, out: Tensor, ids: Tensor, apart: Tensor | None = None) -> None:
         host = ids.cpu()
@@ -150,9 +172,10 @@ class TruncatedPowers:
         It counts operations and no seconds: what follows from it is the same at every run.
         """
         graph, n = self._graph, len(self._graph.scale)
-        count = int(np.clip(_TRIAL_ENTRIES // max(len(graph.data), 1), 1, min(_TRIAL_COLUMNS, n)))
+        entries = len(graph.indices) + n  # of Ã
+        count = int(np.clip(_TRIAL_ENTRIES // max(entries, 1), 1, min(_TRIAL_COLUMNS, n)))
         sources = np.argsort(graph.scale, kind="stable")[(np.arange(count) * n + n // 2) // count]
-        matrix = sp.csr_array((graph.data, graph.indices, graph.indptr), shape=(n, n))
+        matrix = graph.matrix() if measured else sp.csr_array((n, n))
         exact = np.zeros((n, count))
         exact[sources, np.arange(count)] = 1.0
         found = np.zeros((count, self.num_proximity, n))
@@ -162,7 +185,7 @@ class TruncatedPowers:
             exact = matrix @ exact
             error = np.abs(found[:, m].T - exact)
             largest, off, size = max(largest, error.max()), off + (error**2).sum(), size + (exact**2).sum()
-        dense = count * (self.num_proximity - 1) * len(graph.data)
+        dense = count * (self.num_proximity - 1) * entries
         return Trial(
             count, visits / count, dense / count, float(largest), float(np.sqrt(off / max(size, 1e-300)))
         )
@@ -193,14 +216,28 @@ class Trial:
 
 
 class _Scaled(NamedTuple):
-    """Ã as CSR, sqrt(d) [n], the component of every node [n] and the sum of d over each component."""
+    """A as CSR, its weights (none: all are 1), sqrt(d) and 1 / sqrt(d) [n], the component of every node [n] and the sum of d
+    over each component; Ã is never there."""
 
     indptr: np.ndarray
     indices: np.ndarray
-    data: np.ndarray
+    weights: np.ndarray
     scale: np.ndarray
+    inverse: np.ndarray
     component: np.ndarray
     volume: np.ndarray
+
+    @classmethod
+    def of(cls, adj: CSR, degree: np.ndarray, component: np.ndarray) -> "_Scaled":
+        """From A and its degrees [n] without self-loops."""
+        scale = np.sqrt(degree + 1.0)
+        return cls(*adj, scale, 1.0 / scale, component, np.bincount(component, weights=scale**2))
+
+    def matrix(self) -> sp.csr_array:
+        """Ã."""
+        n = len(self.scale)
+        weights = self.weights if len(self.weights) else np.ones(len(self.indices))
+        return sym_norm(sp.csr_array((weights, self.indices, self.indptr), shape=(n, n)))
 
 
 class _Tokens(NamedTuple):
@@ -287,7 +324,7 @@ def _truncated_columns(graph: _Scaled, eps: float, sources: np.ndarray, out: np.
         for m in range(out.shape[1]):
             if m > 0:
                 for t in range(size):
-                    visits += graph.indptr[support[t] + 1] - graph.indptr[support[t]]
+                    visits += graph.indptr[support[t] + 1] - graph.indptr[support[t]] + 1
                 size, lost = _step(graph, eps, scratch, size, scale[source])
                 far = max(lost, 0.0) / graph.volume[component[source]]
             for node in range(n):
@@ -302,25 +339,42 @@ def _truncated_columns(graph: _Scaled, eps: float, sources: np.ndarray, out: np.
 def _step(graph: _Scaled, eps: float, scratch: _Scratch, size: int, whole: float) -> tuple[int, float]:
     """x <- the large entries of Ã x, with their places in `support`; y is all-zero before and after.
 
+    Ã x = D^(-1/2) (A + I) D^(-1/2) x: what leaves a node is scaled once, and what arrives at one.
+
     Returns how many there are, and `whole` less the sum of sqrt(d) x over them. What is appended last may not count: a
     branch that cannot be guessed costs more; places are unsigned, since of others numba asks whether they are negative.
     """
-    indptr, indices, data, scale = graph.indptr, graph.indices, graph.data, graph.scale
+    indptr, indices, weights = graph.indptr, graph.indices, graph.weights
+    scale, inverse = graph.scale, graph.inverse
     x, y, support, fresh = scratch
+    is_weighted = len(weights) > 0
     found, kept, lost = np.uint64(0), np.uint64(0), whole
     for t in range(size):
         node = np.uint32(support[t])
-        value = x[node]
+        value = x[node] * inverse[node]
         x[node] = 0.0
-        for edge in range(np.uint64(indptr[node]), np.uint64(indptr[node + np.uint32(1)])):
-            other = np.uint32(indices[edge])
-            before = y[other]
-            fresh[found] = other
-            found += np.uint64(before == 0.0)
-            y[other] = before + data[edge] * value
+        before = y[node]
+        fresh[found] = node
+        found += np.uint64(before == 0.0)
+        y[node] = before + value
+        first, last = np.uint64(indptr[node]), np.uint64(indptr[node + np.uint32(1)])
+        if is_weighted:
+            for edge in range(first, last):
+                other = np.uint32(indices[edge])
+                before = y[other]
+                fresh[found] = other
+                found += np.uint64(before == 0.0)
+                y[other] = before + weights[edge] * value
+        else:
+            for edge in range(first, last):
+                other = np.uint32(indices[edge])
+                before = y[other]
+                fresh[found] = other
+                found += np.uint64(before == 0.0)
+                y[other] = before + value
     for t in range(found):
         node = np.uint32(fresh[t])
-        value = y[node]
+        value = y[node] * inverse[node]
         stays = value >= eps * scale[node]
         x[node] = value if stays else 0.0
         lost -= scale[node] * value if stays else 0.0

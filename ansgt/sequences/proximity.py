@@ -1,5 +1,6 @@
 """Proximity encoding Phi_m(i, j) = Ã^m[i, j], m = 0..M-1, for the pairs of a sequence (section 5.2)."""
 
+import copy
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -47,7 +48,8 @@ class Proximity:
         eps: cut of "approximate".
         max_table_bytes: what "auto" may spend on the dense table; by default 4 GB on a CPU and 24 GB on a GPU.
         centre_only: give the first token's row alone: nothing else is read where the transformer has one layer.
-        measured: whether the error of "approximate" is measured, for the record.
+        measured: whether the error of "approximate" is measured, for the record. Without, a few sequences are all that is
+            asked for: "auto" then takes "blocked", as exact, where a table would fit.
 
     After `fit`, `mode_` is what was chosen and `measured_` what is known of its error and cost.
     """
@@ -95,6 +97,30 @@ class Proximity:
         elif coarse is not None:
             self._coarse = self._powers(sp.csr_array(coarse.adj))
         return self
+
+    def grown(self, graph: Graph, coarse: CoarseLike | None) -> "Proximity | None":
+        """The same on a graph that grew from this one's; None where all pairs are a table.
+
+        Args:
+            graph: the older one's nodes come first. Whether small entries are dropped stays as it was decided.
+            coarse: its coarse graph; super-nodes beyond those known are linked to none.
+        """
+        if self._fine is None:
+            return None
+        other = copy.copy(self)
+        other.num_nodes_ = graph.num_nodes
+        fine = self._fine
+        other._fine = fine.grown(graph) if isinstance(fine, TruncatedPowers) else self._powers(graph.adj)
+        if coarse is None:
+            other._own = torch.zeros(graph.num_nodes, dtype=torch.int64, device=self.device_)
+            return other
+        other._own = torch.as_tensor(coarse.assignment, dtype=torch.int64).to(self.device_)
+        more = coarse.adj.shape[0] - self.num_coarse_
+        other.num_coarse_ = self.num_coarse_ + more
+        if more > 0:
+            cut = self._coarse if isinstance(self._coarse, TruncatedPowers) else None
+            other._coarse = self._powers(sp.csr_array(coarse.adj)) if cut is None else cut.with_lone(more)
+        return other
 
     @property
     def is_table(self) -> bool:
@@ -144,7 +170,9 @@ class Proximity:
         """Sets `mode_` and `measured_`; the powers of the graph, or None for a table."""
         self.mode_ = self.mode
         if self.mode == "auto":
-            self.mode_ = "dense" if self._table_fits() else "approximate"
+            self.mode_ = "approximate"
+            if self._table_fits():
+                self.mode_ = "dense" if self.measured else "blocked"
         self.measured_: dict[str, Any] = {"mode": self.mode_}
         if self.mode_ == "dense":
             return None

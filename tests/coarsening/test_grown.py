@@ -9,32 +9,47 @@ from torch_geometric.data import Data
 
 import ansgt
 from ansgt.coarsening import VariationNeighborhoods
+from ansgt.coarsening.base import Clustering, CoarseGraph
+from ansgt.coarsening.contraction import Contracted
 from ansgt.coarsening.grown import GrownCoarsener
 from ansgt.graph import Graph
-from ansgt.testing import check_coarse, path_graph, random_graph
+from ansgt.testing import path_graph, random_graph
 
 
 def test_the_same_graph_has_the_same_super_nodes() -> None:
     graph = random_graph()
     known = VariationNeighborhoods(rate=0.2).fit(graph)
-    same = GrownCoarsener(known.assignment, np.arange(graph.num_nodes)).fit(graph)
+    same = GrownCoarsener(known, np.arange(graph.num_nodes)).fit(graph)
     assert np.array_equal(same.assignment, known.assignment)
     assert torch.equal(same.x, known.x)
     assert (same.adj != known.adj).nnz == 0
 
 
+def two_super_nodes() -> CoarseGraph:
+    """Of a path of three nodes: {0} and {1, 2}."""
+    path = path_graph(3)
+    start = Contracted.from_graph(path)
+    return CoarseGraph.of(path, start, Clustering(np.array([0, 1, 1]), 2), 2 / 3, {})
+
+
 def test_new_nodes_join_most_of_their_neighbours_and_then_each_other() -> None:
     edges = np.array([[0, 1], [1, 2], [3, 0], [3, 1], [3, 2], [4, 3], [5, 6], [6, 7]]).T
-    graph = Graph.from_arrays(np.eye(8, dtype=np.float32), edges)
-    ids = np.array([0, 1, 2, -1, -1, -1, -1, -1])
-    found = GrownCoarsener(np.array([0, 1, 1]), ids).fit(graph)
+    known = two_super_nodes()
+    x = np.arange(8 * known.x.shape[1], dtype=np.float32).reshape(8, -1)
+    graph, ids = Graph.from_arrays(x, edges), np.array([0, 1, 2, -1, -1, -1, -1, -1])
+    found = GrownCoarsener(known, ids).fit(graph)
     assert found.assignment.tolist() == [0, 1, 1, 1, 1, 2, 2, 2], "5, 6 and 7 know nobody but each other"
-    check_coarse(graph, found)
+    assert torch.equal(found.x[:2], known.x), "those of the older graph stay as they are"
+    assert torch.allclose(found.x_mean[2], torch.from_numpy(x[5:].mean(axis=0)))
+    assert torch.allclose(found.x[2], found.x_mean[2] * 3**0.5)
+    adj = found.adj.toarray()
+    assert np.array_equal(adj[:2, :2], known.adj.toarray())
+    assert adj[2].tolist() == pytest.approx([0, 0, 4 / 3]), "two edges, from both ends, among three nodes"
 
 
-def test_super_nodes_whose_nodes_left_are_gone() -> None:
-    found = GrownCoarsener(np.array([0, 1, 2, 2]), np.array([0, 2, 3])).fit(path_graph(3))
-    assert found.assignment.tolist() == [0, 1, 1]
+def test_nodes_that_left_leave_their_super_node() -> None:
+    found = GrownCoarsener(two_super_nodes(), np.array([0, 2])).fit(path_graph(2))
+    assert found.assignment.tolist() == [0, 1]
 
 
 def grown(data: Data, times: int) -> Data:
