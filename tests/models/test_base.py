@@ -13,7 +13,7 @@ from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.linalg import gcn_norm, to_torch
 from ansgt.models import ANSGT, MODELS, NodeModel, model_name, resolve_model
-from ansgt.models.base import Inputs
+from ansgt.models.base import Inputs, layer_bytes
 from ansgt.models.baselines.layers import FeatureLinear, feature_dropout
 from ansgt.runs.prepare import train
 from ansgt.settings import ModelSettings, Rate
@@ -29,6 +29,15 @@ def test_a_name_and_its_class_are_the_same_model(name: str) -> None:
     found = resolve_model(name)
     assert resolve_model(found) is found
     assert model_name(found) == model_name(name) == name
+
+
+def test_bytes_of_layers_by_hand() -> None:
+    """14 n (p + d L) + 128 per edge and direction; sparse features take no room of their own."""
+    graph = Graph.from_arrays(torch.eye(10, 6), torch.tensor([[0, 1, 2], [1, 2, 3]]))
+    assert layer_bytes(graph, 8, 3) == 14 * 10 * (6 + 8 * 3) + 128 * 2 * 3
+    assert layer_bytes(graph, 8) == layer_bytes(graph, 8, 2) == 14 * 10 * (6 + 8 * 2) + 128 * 2 * 3
+    sparse = graph.with_features(graph.x.to_sparse_csr())
+    assert layer_bytes(sparse, 8, 3) == 14 * 10 * 8 * 3 + 128 * 2 * 3
 
 
 def test_ansgt_by_attribute() -> None:

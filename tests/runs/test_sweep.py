@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ansgt.cli import build_app
+from ansgt.datasets.load import Source
 from ansgt.errors import InputError
 from ansgt.runs.prepare import train
 from ansgt.runs.statistics import Cell
@@ -79,8 +80,29 @@ def test_commas_inside_of_brackets_and_quotes_separate_nothing() -> None:
     assert swept(["heuristics=[1-hop, knn],[ppr]"]) == ({}, {"heuristics": [["1-hop", "knn"], ["ppr"]]})
     assert swept(["a='x,y'"]) == ({"a": "x,y"}, {})
     assert parse_seeds("3, 5-6") == [3, 5, 6]
-    with pytest.raises(InputError, match="whole numbers"):
-        parse_seeds("")
+    for text in ("", "1,", "a", "1-", "1" * 19):
+        with pytest.raises(InputError, match="whole numbers"):
+            parse_seeds(text)
+    assert parse_seeds("0-999") == list(range(1000))
+    with pytest.raises(InputError, match="more than 1000"):
+        parse_seeds("0-1000")
+    with pytest.raises(InputError, match="a seed twice"):
+        parse_seeds("3-2")
+    assert swept(["a=(1,2),3", "a={x: 1, y: 2}"])[1] == {"a": ["(1,2)", 3]}
+    assert swept(["a='(', 2"]) == ({}, {"a": ["(", 2]})
+
+
+def test_workers_elsewhere_are_given_whole_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.npz").touch()
+    (tmp_path / "s.yaml").touch()
+    options = {"config": "s.yaml", "split": "public", "device": "cpu"}
+    here = Sweep("g.npz", "mlp", {}, [0], Path("x"), Source("data", "cache"), options).anywhere()
+    assert (here.dataset, here.run_dir) == (str(tmp_path / "g.npz"), tmp_path / "x")
+    assert (here.source.root, here.source.cache_dir) == (tmp_path / "data", tmp_path / "cache")
+    assert here.options == {**options, "config": tmp_path / "s.yaml"}
+    named = Sweep("newman", "mlp", {}, [0], Path("x"), Source("data"), {}).anywhere()
+    assert (named.dataset, named.source.cache_dir, named.options) == ("newman", None, {})
 
 
 def test_a_combination_is_scored_by_all_its_runs_or_by_none() -> None:

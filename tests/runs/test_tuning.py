@@ -170,12 +170,21 @@ def test_a_damaged_study_is_a_sentence(tmp_path: Path) -> None:
         ({}, "needs a budget"),
         ({"trials": 0}, "trials must be from 1"),
         ({"seconds": 0.0}, "minutes must be greater than 0"),
+        ({"trials": 10**6 + 1}, "trials must be from 1 to 1000000"),
         ({"seconds": float("nan")}, "minutes must be greater than 0"),
+        ({"seconds": float("inf")}, "minutes must be greater than 0, not inf"),
+        ({"trials": 1, "seconds": -60.0}, "minutes must be greater than 0, not -1"),
     ],
 )
 def test_bad_budgets_are_sentences(budget: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Budget(**budget)
+    assert Budget(trials=1).seconds is Budget(trials=10**6).seconds is Budget(seconds=0.5).trials is None
+
+
+def test_how_long_a_trial_is_let_alone(tmp_path: Path) -> None:
+    assert [searching(tmp_path, epochs=epochs)._warmup for epochs in (8, 20, 60)] == [1, 2, 6]
+    assert searching(tmp_path).is_crossed
 
 
 def test_loss_is_minimised(tmp_path: Path) -> None:
