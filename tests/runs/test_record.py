@@ -1,17 +1,29 @@
 """What a split's record says of its parts; the rest of it is in test_run.py and test_ensemble.py."""
 
 import json
+import platform
+import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from ansgt.datasets import load
 from ansgt.metrics import METRICS
-from ansgt.runs.folder import open_run
+from ansgt.runs.folder import SplitFolder, open_run
 from ansgt.runs.prepare import Request, build_config
-from ansgt.runs.record import bandit_summary, joined_record, joint_standing, never_predicted, scores_of
+from ansgt.runs.record import (
+    bandit_summary,
+    joined_record,
+    joint_standing,
+    never_predicted,
+    scores_of,
+    summarize,
+    versions,
+)
 from ansgt.runs.reopen import FinishedRun, evaluate_run
 from ansgt.runs.run import run
 
@@ -36,6 +48,8 @@ def test_several_models_are_joined_by_the_mean_of_what_they_predict(tmp_path: Pa
     for seed in (0, 1):
         run(replace(config, seed=seed), data, tmp_path / str(seed))
         alone.append(open_run(tmp_path / str(seed)).split(0))
+    for one, learned in zip(alone, (1.0, 4.0), strict=True):
+        one.write_result({**one.result(), "learned": {"scale": learned}, "chosen": {"gcn": "calm"}})
     split = data.split(config.split)
     joined = joined_record(config, data.graph, split, alone)
     told = [one.predictions()["probabilities"] for one in alone]
@@ -43,6 +57,7 @@ def test_several_models_are_joined_by_the_mean_of_what_they_predict(tmp_path: Pa
     one, two = (one.result() for one in alone)
     assert joined.facts["num_parameters"] == one["num_parameters"] + two["num_parameters"]
     assert joined.facts["epochs_run"] == 4
+    assert (joined.facts["learned"], joined.facts["chosen"]) == ({"scale": 2.5}, {"gcn": "calm"})
     assert joined.facts["best_epoch"] == min(one["best_epoch"], two["best_epoch"])
     assert joined.facts["seconds"] == one["seconds"] + two["seconds"]
     assert [model["val_accuracy"] for model in joined.facts["models"]] == [
@@ -52,6 +67,36 @@ def test_several_models_are_joined_by_the_mean_of_what_they_predict(tmp_path: Pa
     right = (joined.probabilities.argmax(1) == data.graph.y).double()
     assert joined.facts["val_accuracy"] == pytest.approx(float(right[split.val].mean()))
     assert [(row["model"], row["epoch"]) for row in joined.metrics] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    folder = SplitFolder(tmp_path / "joined")
+    replace(joined, history=[{"epoch": 3}]).write(data.graph, split, folder)
+    assert (folder.history(), folder.metrics()) == ([{"epoch": 3}], joined.metrics)
+    alone_there = folder.alone()
+    assert alone_there is not None
+    assert np.array_equal(alone_there["probabilities"], joined.alone.probabilities)
+    assert np.array_equal(alone_there["nodes"], joined.alone.nodes)
+    assert torch.equal(torch.from_numpy(folder.predictions()["probabilities"]), joined.probabilities)
+
+
+def test_versions_are_those_of_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = versions()
+    assert {name: found[name] for name in ("numpy", "torch", "numba")} == {
+        name: metadata.version(name) for name in ("numpy", "torch", "numba")
+    }
+    assert (found["python"], found["platform"]) == (platform.python_version(), sys.platform)
+
+    def absent(package: str) -> str:
+        raise metadata.PackageNotFoundError
+
+    monkeypatch.setattr("ansgt.runs.record.version", absent)
+    monkeypatch.setattr("ansgt.runs.record.card", lambda: "a card")
+    assert (versions()["scipy"], versions()["gpu"]) == ("unknown", "a card")
+    monkeypatch.setattr("ansgt.runs.record.card", lambda: None)
+    assert "gpu" not in versions()
+
+
+def test_means_over_splits_skip_what_is_not_known() -> None:
+    assert summarize([1.0, None, 2.0]) == {"mean": 1.5, "std": 0.5, "per_split": [1.0, None, 2.0]}  # type: ignore[list-item]
+    assert summarize([None]) == {"mean": None, "std": None, "per_split": [None]}  # type: ignore[list-item]
 
 
 def test_bandits_of_several_models_and_splits() -> None:

@@ -48,6 +48,58 @@ def test_through_a_pipe_there_is_a_line_every_ten_seconds(monkeypatch: pytest.Mo
     )
 
 
+@pytest.mark.parametrize(("first", "seconds_left"), [(0, 590), (100, 390)])
+def test_seconds_that_are_left(first: int, seconds_left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the epochs of this split and this call: 2 s each, whatever was trained before."""
+    now, out = 50.0, io.StringIO()
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    watch = Lines("x", 128, Console(file=out, width=80))
+    for number in range(first, first + 6):
+        now += 2.0
+        watch.on_epoch(epoch(number))
+    assert f"epoch {first + 5}/300, {seconds_left} s left" in out.getvalue()
+    for number in range(4):  # of the next split
+        now += 3.0
+        watch.on_epoch(epoch(number, split=1))
+    assert "split 2/10: epoch 3/300, 891 s left" in out.getvalue()
+
+
+def test_stages_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, out = 50.0, io.StringIO()
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    watch = Lines("x", 6000, Console(file=out, width=80))
+    for moment, stage in (
+        (51.9, Stage("soon", 10)),
+        (52.0, Stage("late", 10)),
+        (52.5, Stage("late", 10)),
+        (57.4, Stage("late", 10, done=2)),
+        (57.5, Stage("late", 10, done=3)),
+        (62.4, Stage("late", 10, done=4)),
+        (62.5, Stage("late", 10, done=5)),
+        (70.0, Stage("late", 10, done=10)),
+        (80.0, Stage("late", None, done=7)),
+    ):
+        now = moment
+        watch.on_stage(stage)
+    assert out.getvalue().splitlines() == ["late ...", "late 30 %", "late 50 %"]
+    Lines("x", 6001, Console(file=out, width=80)).on_stage(Stage("at once"))
+    assert out.getvalue().splitlines()[3:] == ["at once ..."]
+
+
+def test_a_notebooks_line_changes_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, said = 50.0, list[str]()
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    monkeypatch.setattr(NotebookLine, "say", lambda self, text: said.append(text))
+    watch = NotebookLine("x", 128, Console())
+    watch.end()
+    assert said == []
+    for number in range(5):
+        now += 0.25
+        watch.on_epoch(epoch(number))
+    watch.end()
+    assert [text.split("/300")[0].split()[-1] for text in said] == ["1", "3", "5", "5"]
+
+
 def test_a_notebook_has_one_line_and_no_widget() -> None:
     pytest.importorskip("IPython")
     from IPython.core.interactiveshell import InteractiveShell

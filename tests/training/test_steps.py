@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ansgt.prediction.inference import padded
 from ansgt.ranks import Ranks
-from ansgt.training.optim import LinearSchedule
+from ansgt.training.optim import LinearSchedule, WeightAverage
 from ansgt.training.steps import CapturedStep, TrainStep, sequence_loss, train_epoch
 
 
@@ -78,7 +78,7 @@ def test_epoch_sees_every_centre_once_and_averages_over_centres() -> None:
     seen: list[Tensor] = []
     build = step.build
     step.build = lambda centres: (seen.append(centres), build(centres))[1]
-    nodes = torch.arange(1, 11)
+    nodes = torch.arange(10)
     losses = []
     inner = TrainStep.__call__
     for centres in padded(nodes[torch.randperm(10, generator=torch.Generator().manual_seed(4))], 4):
@@ -91,8 +91,28 @@ def test_epoch_sees_every_centre_once_and_averages_over_centres() -> None:
     assert sorted(torch.cat(seen).tolist()) == [
         0,
         0,
-        *range(1, 11),
+        *range(10),
     ]  # padding builds node 0's sequences, weight 0
+
+
+def test_the_running_mean_starts_anew_and_goes_back() -> None:
+    step = make_step(num_sequences=SEQUENCES)
+    assert step.num_sequences == SEQUENCES
+    step.average = WeightAverage(step.model, copy.deepcopy(step.model), 2.0)
+    first = step(torch.tensor([0, 5, -1]))
+    torch.testing.assert_close(step.mean_loss(), first)
+    averaged = [value.clone() for value in step.average.model.parameters()]
+    assert any(not torch.equal(a, b) for a, b in zip(averaged, step.model.parameters(), strict=True))
+    restore = step.snapshot()
+    second = step(torch.tensor([0]))
+    torch.testing.assert_close(step.mean_loss(), (2 * first + second) / 3)
+    assert any(not torch.equal(a, b) for a, b in zip(averaged, step.average.model.parameters(), strict=True))
+    restore()
+    torch.testing.assert_close(step.mean_loss(), first)
+    assert all(torch.equal(a, b) for a, b in zip(averaged, step.average.model.parameters(), strict=True))
+    step.reset()
+    third = step(torch.tensor([7]))
+    torch.testing.assert_close(step.mean_loss(), third)
 
 
 def test_a_process_drops_in_the_sequences_of_its_own_centres(monkeypatch: pytest.MonkeyPatch) -> None:
