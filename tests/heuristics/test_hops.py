@@ -101,3 +101,7 @@ def test_the_error_at_hubs_is_measured() -> None:
     hub = star_graph(7000)
     facts = TwoHop(max_candidates=8).fit(hub).measured()
     assert facts == {"recall": pytest.approx(1.0, abs=0.01), "l1": pytest.approx(0, abs=0.01), "nodes": 500}
+
+
+def test_through_how_many_neighbours_of_a_hub_a_row_goes() -> None:
+    assert [TwoHop(bound)._breadth for bound in (None, 5, 256, 300)] == [512, 512, 512, 600]

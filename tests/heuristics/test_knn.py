@@ -7,6 +7,7 @@ from cases import dense_cosine
 from ansgt.errors import InputError
 from ansgt.graph import Graph
 from ansgt.heuristics import KNN, Heuristic, TwoHop
+from ansgt.heuristics.knn import EXACT_LIMIT, _shares_little, unit_rows
 from ansgt.sequences import SequenceSettings
 from ansgt.testing import power_law_graph, random_graph
 
@@ -49,6 +50,23 @@ def test_zero_features_have_no_neighbours() -> None:
     x = np.array([[1.0], [2.0], [0.0]])
     rows = KNN().fit(Graph.from_arrays(x, EDGE)).rows(np.arange(3)).toarray()
     np.testing.assert_array_equal(rows, [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+
+
+def test_words_are_few_entries_of_which_few_pairs_share_one() -> None:
+    for count, is_sparse in ((4, True), (5, False)):  # of 100
+        x = np.zeros((10, 10), dtype=np.float32)
+        x.ravel()[:count] = 2.0
+        unit = unit_rows(x)
+        assert sp.issparse(unit) == is_sparse
+        dense = unit.toarray() if is_sparse else unit
+        np.testing.assert_allclose(dense, x / max(np.linalg.norm(x[0]), 1))
+    for number, shares_little in ((447_213, True), (447_214, False)):  # the square root of 2e11
+        column = sp.csr_array((np.ones(number), np.zeros(number, dtype=int), np.arange(number + 1)))
+        assert _shares_little(column) == shares_little
+    assert not _shares_little(np.ones((3, 2)))
+    assert not _shares_little(sp.csr_array([[1.0, -1.0]]))
+    assert _shares_little(sp.csr_array((3, 2)))
+    assert f"exact up to {EXACT_LIMIT:,} nodes" in str(KNN.__doc__)
 
 
 def test_bad_settings() -> None:

@@ -11,7 +11,7 @@ from ansgt.heuristics import KNN, measured
 from ansgt.heuristics import knn as knn_module
 from ansgt.heuristics import neighbors as neighbors_module
 from ansgt.heuristics.knn import unit_rows
-from ansgt.heuristics.neighbors import Effort, Neighbors, _efforts, share_found, truth
+from ansgt.heuristics.neighbors import Effort, Neighbors, _cost, _efforts, share_found, truth
 from ansgt.heuristics.store import StoredHeuristic
 from ansgt.storage import DiskCache
 
@@ -71,6 +71,43 @@ def test_efforts_rise_in_cost_and_end_with_all_pairs(monkeypatch: pytest.MonkeyP
     assert _efforts((10_000_000, 128), 20, False, 1.0) == [Effort("Flat", 0, 1)]
 
 
+@pytest.mark.parametrize(
+    ("effort", "expected"),
+    [
+        (Effort("Flat", 0, 1), 10_000 * (2.3 + 0.004 * 30) + 130 * 6),
+        (Effort("Flat", 0, 8), 10_000 * (2.3 + 0.004 * 30) + 130 * 8 * 6),
+        (Effort("bytes", 0, 2), 10_000 * (0.03 + 0.0023 * 30) + 20_000 + 130 * 2 * 6),
+        (Effort("PQ15x4fs", 0, 16), 10_000 * (0.45 + 0.0027 * 30) + 130 * 16 * 6),
+        (
+            Effort("IVF200,Flat", 8, 1),
+            10_000 * 8 / 200 * (4 + 0.18 * 30) + 130 * 6 + 4 * 200 * 30 * (800 * 200 / 10_000 + 2) / 60,
+        ),
+    ],
+)
+def test_cost_of_a_search_by_hand(effort: Effort, expected: float) -> None:
+    assert _cost(effort, 200, (10_000, 30), 5) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("is_sketch", [False, True])
+@pytest.mark.parametrize("fast", [False, True])
+def test_what_is_tried_in_which_order(fast: bool, is_sketch: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every index that costs less than all pairs, and all pairs, where that is not too much."""
+    monkeypatch.setattr(neighbors_module, "multiplies_bytes_fast", lambda: fast)
+    shape, blur = (40_000, 64), 8 if is_sketch else 1
+    probed = [Effort("IVF400,Flat", 2**power, blur) for power in range(3, 9)]
+    scans = [Effort("bytes", 0, depth * blur) for depth in (2, 4, 8)]
+    if not fast:
+        scans = [Effort("PQ32x4fs", 0, depth * (1 + is_sketch)) for depth in (8, 16, 32)]
+    costs = {effort: _cost(effort, 400, shape, 20) for effort in (*probed, *scans, Effort("Flat", 0, blur))}
+    most = costs.pop(Effort("Flat", 0, blur))
+    expected = [effort for effort in sorted(costs, key=costs.__getitem__) if costs[effort] < most]
+    assert _efforts(shape, 20, is_sketch, 0.95) == [*expected, Effort("Flat", 0, blur)]
+    assert [_efforts((n, 64), 20, is_sketch, 0.95)[-1].kind == "Flat" for n in (480_000, 490_000)] == [
+        True,
+        False,
+    ]
+
+
 def test_all_pairs_are_exact_and_values_are_cosines() -> None:
     unit = unit_rows(clustered(6500, width=7))  # an odd width
     values, columns = Neighbors(unit, 5, CHECKED, wanted=1.0).search(np.array([3, 17, 6000]))
@@ -92,6 +129,9 @@ def test_ties_and_zeros_count_as_found() -> None:
     known = truth(unit, 2, np.arange(5))
     assert known.available.tolist() == [2, 2, 2, 0, 0]
     assert share_found(np.array([[1, 1], [1, 1], [1, 0], [0, 0], [0, 0]], dtype=np.float32), known) == 5 / 6
+    near = np.array([[1, 1], [1, 1], [1 - 5e-6, 1 - 1.5e-5], [0, 0], [0, 0]])
+    assert share_found(near, known) == 5 / 6
+    assert share_found(np.ones((5, 2)), known) == 1
 
 
 def test_self_is_never_found_among_duplicates() -> None:

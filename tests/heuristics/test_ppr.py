@@ -79,7 +79,9 @@ def test_push_approaches_exact() -> None:
 
 
 def test_settings() -> None:
-    assert default_eps(20_000) < default_eps(200_000)
+    assert [default_eps(number) for number in (20_000, 25_000, 25_001)] == [2e-5, 2e-5, 2e-4]
+    assert PPR().settings() == {"restart_prob": 0.15, "method": "auto", "eps": None, "max_candidates": None}
+    assert PPR(restart_prob=1.0).fit(path_graph()).rows(np.arange(2)).nnz == 0
     with pytest.raises(InputError, match="restart_prob must be in"):
         PPR(restart_prob=0.0).fit(path_graph())
     with pytest.raises(InputError, match="Unknown PPR method 'inverse'"):
@@ -101,3 +103,16 @@ def test_the_stated_error_bounds_the_real_one() -> None:
     error = np.abs(found - exact).sum(axis=1).mean()
     assert 0.05 * facts["l1_at_most"] < error <= facts["l1_at_most"]
     assert facts | {"l1_at_most": 0} == {"eps": 1e-3, "l1_at_most": 0, "nodes": 300}
+    residual = push_rows(ordered(graph), np.arange(300), 0.15, 1e-3)[1]
+    assert facts["l1_at_most"] == pytest.approx(2 * 0.85 * residual.mean())
+
+
+def test_what_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ansgt.heuristics.ppr.SMALL", 60)
+    for method, number, is_exact in (
+        ("auto", 60, True),
+        ("auto", 61, False),
+        ("exact", 61, True),
+        ("push", 60, False),
+    ):
+        assert (PPR(method=method).fit(random_graph(number)).measured() == {}) == is_exact

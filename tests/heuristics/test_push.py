@@ -4,8 +4,9 @@ import pytest
 from cases import dense_ppr
 
 from ansgt.datasets import load_graph
+from ansgt.graph import Graph
 from ansgt.heuristics.ppr import _exact_rows, default_eps
-from ansgt.heuristics.push import push_rows
+from ansgt.heuristics.push import ordered, push_rows
 from ansgt.testing import power_law_graph, random_graph
 
 
@@ -23,6 +24,50 @@ def test_error_bound(eps: float) -> None:
     assert np.all(error <= 2 * 0.85 * residual + 1e-5)
     assert np.all(residual <= eps * graph.degree.sum())
     assert error.mean() < 0.85 * residual.mean()  # placing the remainder beats dropping it
+
+
+def pushed_by_hand(graph: Graph, source: int, restart: float, eps: float) -> tuple[np.ndarray, float]:
+    """The estimate of the module's first lines, node by node, and R; first in, first out."""
+    known = ordered(graph)
+    n, degree = graph.num_nodes, np.diff(known.indptr)
+    p, r = np.zeros(n), np.zeros(n)
+    start = int(known.rank[source])
+    queue, touched = [start], {start}
+    r[start] = 1.0
+    while queue:
+        node = queue.pop(0)
+        share, p[node] = r[node], p[node] + restart * r[node]
+        r[node] = 0.0
+        for other in known.indices[known.indptr[node] : known.indptr[node + 1]].tolist():
+            waits = r[other] > eps * degree[other]
+            r[other] += (1 - restart) * share / degree[node]
+            touched.add(other)
+            if r[other] > eps * degree[other] and not waits:
+                queue.append(other)
+    inside = known.component == known.component[start]
+    far = (1 - restart) * r.sum() * degree / max(degree[inside].sum(), 1)
+    reached = [v for v in range(n) if inside[v] and (v in touched or v < 256) and v != start]
+    found = np.zeros(n)
+    found[known.order[reached]] = (p + restart * r + far)[reached]
+    return found, float(r.sum())
+
+
+@pytest.mark.parametrize("eps", [1e-1, 3e-3, 1e-4])
+@pytest.mark.parametrize(
+    "graph", [power_law_graph(400, mean_degree=6), random_graph(80, 1.5, num_isolated=3)]
+)
+def test_every_row_is_as_by_hand(graph: Graph, eps: float) -> None:
+    nodes = np.array([0, 7, 7, 31, graph.num_nodes - 1])
+    rows, residual = push_rows(graph, nodes, 0.2, eps)
+    expected = [pushed_by_hand(graph, int(node), 0.2, eps) for node in nodes]
+    np.testing.assert_allclose(rows.toarray(), [row for row, _ in expected], atol=2e-6)
+    np.testing.assert_allclose(residual, [left for _, left in expected], atol=2e-6)
+    assert rows.has_sorted_indices
+    for node, row in zip(nodes, rows.toarray(), strict=True):
+        few = push_rows(graph, np.array([node]), 0.2, eps, k=4)[0].toarray()[0]
+        best = np.lexsort((np.arange(len(row)), -row))[:4]
+        assert set(np.flatnonzero(few)) <= set(np.flatnonzero(row))
+        np.testing.assert_allclose(np.sort(few)[-4:], np.sort(row[best]), atol=1e-7)
 
 
 @pytest.mark.parametrize("data", ["cora", "pubmed"])

@@ -1,6 +1,7 @@
 """The step: weighted loss, padding, the epoch's mean, determinism, compile, and (on CUDA) capture equal to eager."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from cases import CLASSES, NODES, SEQUENCES, make_step
 from torch import Tensor
 
+from ansgt.kernels.dropout import WHOLE
 from ansgt.prediction.inference import padded
 from ansgt.ranks import Ranks
 from ansgt.training.optim import LinearSchedule, WeightAverage
@@ -52,6 +54,31 @@ def test_one_centre_has_the_mean_of_one() -> None:
     step = make_step()
     assert (step.amp, step.label_smoothing, step.num_sequences) == (False, 0.0, 1)
     assert step._loss == step.loss  # not compiled
+
+
+def test_an_epoch_begins_anew_in_training_mode() -> None:
+    one, other = make_step(), make_step()
+    for step in (one, other):
+        step.model.eval()
+        train_epoch(step, torch.arange(4), 4, torch.Generator().manual_seed(0))
+        assert step.model.training
+    torch.testing.assert_close(train_epoch(one, torch.tensor([7]), 1), other(torch.tensor([7])))
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_processes_that_share_a_batch_drop_different_units(
+    alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranks = Ranks() if alone else SimpleNamespace(alone=False, rank=2, share=slice, total=lambda value: value)
+    seeds = list[int]()
+    monkeypatch.setattr("ansgt.training.steps.ranks", lambda: ranks)
+    monkeypatch.setattr("ansgt.training.steps.seed_card", seeds.append)
+    step = make_step()
+    step._places = lambda number: WHOLE  # type: ignore[method-assign]
+    step.optimizer.step = lambda: None  # type: ignore[method-assign]
+    torch.manual_seed(11)
+    train_epoch(step, torch.arange(4), 4)
+    assert seeds == ([] if alone else [13])
 
 
 def test_a_node_without_a_label_has_no_loss() -> None:
