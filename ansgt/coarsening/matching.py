@@ -58,13 +58,13 @@ def two_hop(
     saved = 0
     free = np.empty(n, dtype=np.int64)
     for hub in order:
+        if saved == limits.budget:
+            break
         count = 0
         for e in range(adj.indptr[hub], adj.indptr[hub + 1]):
             if not taken[adj.indices[e]]:
                 free[count] = adj.indices[e]
                 count += 1
-        if count < 2 or saved == limits.budget:
-            continue
         near = free[:count].copy()
         if vectors.shape[1] > 0:
             near = near[np.argsort(vectors[near, 0], kind="mergesort")]

@@ -1,12 +1,23 @@
 """Statistics of a comparison against scipy's and values worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ansgt.runs.statistics import Cell, Cells, choose_reference, holm, paired_difference, paired_differences
+from ansgt.metrics import METRICS
+from ansgt.runs.statistics import (
+    Cell,
+    Cells,
+    choose_reference,
+    holm,
+    models_alone,
+    paired_difference,
+    paired_differences,
+)
 
 
 def cell(model: str, values: list[float], dataset: str = "d", hashes: str = "abc") -> Cell:
@@ -87,6 +98,43 @@ def test_reference_is_the_best_mean_rank_of_those_that_finished() -> None:
     ]
     assert choose_reference(cells) == "b"
     assert choose_reference([Cell("a", "x", error="boom")]) == "a"
+
+
+def test_a_table_has_variants_guesses_and_the_best_of_every_data_set() -> None:
+    cells = Cells(
+        [
+            replace(cell("a", [0.8, 0.9], "x"), variant="v2", guess=0.25),
+            replace(cell("b", [0.9, 0.9], "x"), variant="v2", guess=0.25),
+            replace(cell("a", [0.7, 0.7], "y"), guess=float("nan")),
+            replace(cell("b", [0.5, 0.7], "y"), guess=float("nan")),
+        ]
+    )
+    table = cells.table()
+    assert table.head == ["model", "x (v2)", "y"]
+    assert table.rows[:2] == [["a", "85.00 ± 5.00", "70.00 ± 0.00"], ["b", "90.00 ± 0.00", "60.00 ± 10.00"]]
+    assert table.rows[2] == ["a constant guess", "25.00", "-"]
+    assert table.best == {(1, 1), (0, 2)}
+    assert models_alone([{"models": [{"test_accuracy": 0.5}, {"test_accuracy": 1.0}]}, {}]) == {
+        "num_models": 2,
+        "one_model": (0.75,),
+    }
+    assert models_alone([{}]) == {"num_models": 1, "one_model": ()}
+
+
+def test_a_cell_by_another_metric() -> None:
+    scores = {"log_loss": (0.5, 1.5), "accuracy": (0.5, 0.5)}
+    one = replace(cell("a", [0.5, 0.5]), scores=scores, val_scores={"log_loss": 0.75})
+    found = one.by(METRICS["log_loss"])
+    assert (found.per_split, found.mean, found.std, found.val_mean) == ((0.5, 1.5), 1.0, 0.5, 0.75)
+    assert found.in_words(METRICS["log_loss"]) == "1.00 ± 0.50"
+    assert one.by(METRICS["macro_f1"]) is one
+    other = replace(one, model="b", scores={**scores, "log_loss": (0.25, 0.25)})
+    assert Cells([one, other]).table(METRICS["log_loss"]).best == {(1, 1)}  # the smallest is the best
+    assert (
+        choose_reference([one.by(METRICS["log_loss"]), other.by(METRICS["log_loss"])], METRICS["log_loss"])
+        == "b"
+    )
+    assert one.as_dict()["restarts"] == 1
 
 
 def test_cells_are_a_table_of_accuracies_in_text_and_html() -> None:
