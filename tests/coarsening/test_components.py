@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from ansgt.coarsening import VariationNeighborhoods
-from ansgt.coarsening.components import group_components, plan_components
+from ansgt.coarsening.components import _component_features, group_components, plan_components
 from ansgt.coarsening.contraction import Contracted
 from ansgt.errors import InputError
 from ansgt.graph import Graph
@@ -83,3 +83,21 @@ def test_cap_grows_with_the_average_and_is_bounded():
     assert plan(path_graph(1000), 10).cap == 400
     assert plan(path_graph(1000), 2).cap == 750
     assert plan(path_graph(1000), 1).cap >= 1000
+
+
+def test_components_are_grouped_only_where_the_others_would_be_crowded():
+    """A core of 60 nodes gets what 20 pairs leave: 3 super-nodes of 23 hold over four times the average, 4 of 24 do not."""
+    assert [plan(islands(), target).num_labels < 100 for target in (22, 23, 24)] == [True, True, False]
+    assert [made.average for made in (plan(islands(), 22), plan(islands(), 40))] == [100 / 22, 2.5]
+
+
+@pytest.mark.parametrize(("width", "sketched"), [(32, 32), (33, 32)])
+def test_features_of_components_are_means_of_length_one(width, sketched):
+    rng = np.random.default_rng(0)
+    graph = Graph.from_arrays(rng.normal(size=(7, width)), np.array([[0, 1, 3], [1, 2, 4]]))
+    start = Contracted.from_graph(graph)  # components 0 1 2, 3 4, 5, 6
+    found = _component_features(graph, start, np.array([0, 1, 3]), np.random.default_rng(3))
+    means = np.stack([graph.features[nodes].mean(axis=0) for nodes in ([0, 1, 2], [3, 4], [6])])
+    if width > sketched:
+        means = means @ (np.random.default_rng(3).standard_normal((width, 32)) / np.sqrt(32))
+    np.testing.assert_allclose(found, means / np.linalg.norm(means, axis=1, keepdims=True), atol=1e-5)

@@ -36,6 +36,20 @@ def test_equals_the_dense_definitions(rate):
     np.testing.assert_allclose(found.subspace_error, epsilon, rtol=1e-6)
 
 
+def test_sizes_and_purity_by_their_definitions():
+    graph = random_graph(200, 5.0)
+    coarse = VariationNeighborhoods(rate=0.3).fit(graph)
+    found = quality(graph, coarse)
+    assert (found.eigenvalues_compared, found.subspace_dim) == (40, 10)
+    sizes = np.bincount(coarse.assignment)
+    assert (found.size_mean, found.size_std) == pytest.approx((200 / 60, sizes.std()))
+    assert (found.size_max, found.singletons) == (sizes.max(), (sizes == 1).sum())
+    y = graph.y.numpy()
+    best = sum(np.bincount(y[coarse.assignment == cluster]).max() for cluster in range(60))
+    assert found.purity == pytest.approx(best / 200)
+    assert found.asdict()["largest_share"] == sizes.max() / 200
+
+
 def test_nothing_merged_nothing_lost():
     graph = random_graph(80)
     found = quality(graph, VariationNeighborhoods(rate=1.0).fit(graph))

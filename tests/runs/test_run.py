@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 import weakref
 from pathlib import Path
 from typing import Any
@@ -193,7 +194,11 @@ def test_selection_prefers_accuracy_then_loss_and_stops() -> None:
     offers = [(0.5, 1.0), (0.6, 2.0), (0.6, 1.5), (0.6, 1.7), (0.4, 0.1)]
     for epoch, (accuracy, loss) in enumerate(offers):
         selection.offer(epoch, accuracy, accuracy, loss, learner)  # type: ignore[arg-type]
-    assert selection.best_epoch == 2
+    assert (selection.best_epoch, selection.val_accuracy, selection.val_loss) == (2, 0.6, 1.5)
+    selection.offer(5, 0.6, 0.9, 1.5, learner)  # type: ignore[arg-type]
+    assert selection.best_epoch == 2, "of equals the first is kept"
+    assert list(selection.best_weights) == ["w"]
+    assert not Selection().exhausted(99, TrainSettings(patience=3))
     assert not selection.exhausted(4, TrainSettings(patience=3))
     assert selection.exhausted(5, TrainSettings(patience=3))
     assert not selection.exhausted(500, TrainSettings(patience=None))
@@ -224,7 +229,17 @@ def test_classes_that_no_split_predicts_are_named(results: list[list[int]], word
         _warn_of_absent_classes(config, data.graph, [{"never_predicted": codes} for codes in results])
 
 
-@pytest.mark.parametrize(("number", "more"), [(5, ""), (7, " and 2 others")])
+def test_what_helps_against_absent_classes_and_nothing_where_there_are_none() -> None:
+    data, config = prepare_run("newman", "mlp", device="cpu", overrides=["train.class_weight=balanced"])
+    with pytest.warns(UserWarning, match="; select=macro_f1 or other settings may help"):
+        _warn_of_absent_classes(config, data.graph, [{"never_predicted": [1]}])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _warn_of_absent_classes(config, data.graph, [{"never_predicted": []}, {}])
+    assert Environment().checkpoint_seconds == 10.0
+
+
+@pytest.mark.parametrize(("number", "more"), [(5, ""), (6, " and 1 others"), (7, " and 2 others")])
 def test_of_many_absent_classes_five_are_named(number: int, more: str) -> None:
     config = prepare_run("newman", "mlp", device="cpu", overrides=["epochs=1"])[1]
     graph = Graph.from_arrays(torch.eye(8), [[0], [1]], list(range(8)))

@@ -1,8 +1,10 @@
 """Algorithm 1 as a learner: what moves, what must not matter, and resumption around an update."""
 
+import math
 import weakref
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from shared import TINY
 
 from ansgt.config import RunConfig
 from ansgt.datasets import load
+from ansgt.errors import InputError
 from ansgt.graph import Graph, Split
 from ansgt.planner import Plan, plan_sequences
 from ansgt.runs.prepare import Request, build_config
@@ -19,7 +22,7 @@ from ansgt.sampling import StreamedMixture
 from ansgt.storage import DiskCache, load_state, save_state
 from ansgt.testing import random_graph
 from ansgt.training import build_learner
-from ansgt.training.adaptive import AdaptiveLearner
+from ansgt.training.adaptive import AdaptiveLearner, _batch_size
 
 
 def config(*overrides: str) -> RunConfig:
@@ -171,6 +174,32 @@ def test_the_running_mean_predicts_and_the_bandit_listens_to_the_weights() -> No
     newest = learner("average_epochs=1e-6")  # a mean that forgets at once is the weights themselves
     train(newest, 0, 4)
     assert torch.allclose(one.trained.predict_proba(nodes), newest.trained.predict_proba(nodes), atol=1e-5)
+
+
+def test_how_long_the_running_mean_remembers() -> None:
+    one = learner("average_epochs=3.0", "batch_size=10")
+    assert one.average is not None
+    updates = 3.0 * math.ceil(len(one.train_nodes) / 10)
+    assert one.average.share == pytest.approx(1 - math.exp(-1 / updates))
+    assert learner("average_epochs=0.0").average is None
+    assert set(one.standing(0)) == {"bandit", "memory", "heuristics", "proximity"}
+    assert set(learner("sampling=fixed").standing(0)) == {"memory", "heuristics", "proximity"}
+
+
+def test_a_batch_that_processes_cannot_share_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = learner("batch_size=10").settings
+    sizes = [_batch_size(settings, number, torch.device("cpu")) for number in (9, 10, 11)]
+    assert sizes == [9, 10, 10]
+    monkeypatch.setattr("ansgt.training.adaptive.ranks", lambda: SimpleNamespace(size=3))
+    assert _batch_size(settings, 3, torch.device("cpu")) == 3
+    with pytest.raises(InputError, match="2 training nodes cannot be shared by 3 processes"):
+        _batch_size(settings, 2, torch.device("cpu"))
+    compiled = replace(settings, compiled=True)
+    assert _batch_size(compiled, 50, torch.device("cuda")) == 10
+    with pytest.raises(InputError, match="on GPUs alone"):
+        _batch_size(compiled, 50, torch.device("cpu"))
+    monkeypatch.setattr("ansgt.training.adaptive.ranks", lambda: SimpleNamespace(size=1))
+    assert _batch_size(compiled, 50, torch.device("cpu")) == 10
 
 
 def test_labels_outside_the_training_part_reach_nothing() -> None:

@@ -88,6 +88,11 @@ SAME: dict[str, str] = {
     r"training/steps.py: (torch.compiler.reset|return torch.compile)": "compiled or not, the numbers are the same",
     r"coarsening/lobpcg.py: kept = spread >": "what lies between is rounding",
     r"coarsening/spectrum.py: seed: int = 0": "any start leads to the same eigenpairs",
+    r"coarsening/spectrum.py: (graph: Contracted, k: int, tolerance: float, seed|for _ in range\(10\)|_, trial = lobpcg)": (
+        "it is iterated to the tolerance"
+    ),
+    r"coarsening/base.py: SERIAL_BELOW": "a second thread costs time alone",
+    r"training/adaptive.py: REWARDED = ": "how work is cut",
     r"coarsening/(contraction|heavy_edge|matching|neighborhoods|spectrum).py: .*[=,] -1\b.*: 1 -> 2": (
         "any negative number says that nothing is there"
     ),
