@@ -75,6 +75,8 @@ def test_no_more_experts_than_the_validation_nodes_support() -> None:
         "sage quick #2",
         "ansgt hubs #2",
     ]
+    assert len(many.in_time("best")) == 20 * len(plan.experts)
+    assert many.in_time("quick") == plan.experts
 
 
 def test_given_settings_hold_for_every_expert_that_has_them() -> None:
@@ -139,6 +141,20 @@ def test_the_record_is_the_mixture_that_validation_gives(auto: RunFolder) -> Non
     assert mixed == pytest.approx(all_nodes["probabilities"][alone["nodes"]], abs=2e-3)
     assert shares.sum() == pytest.approx(1)
     assert result["aggregation"]["bound"] == pytest.approx(np.log(len(shares) + 1) / (len(val) + 1))
+
+
+def test_what_a_record_says_of_all_experts_and_of_the_first(auto: RunFolder) -> None:
+    result, rows = auto.split(0).result(), auto.split(0).metrics()
+    models = result["models"]
+    first = max(models, key=lambda one: one["weight"])
+    assert (result["best_epoch"], result["learned"]) == (first["best_epoch"], first["learned"])
+    assert result["epochs_run"] == sum(one["epochs_run"] for one in models) == len(rows)
+    assert result["seconds"] == pytest.approx(sum(one["seconds"] for one in models))
+    assert [row["model"] for row in rows] == sorted(row["model"] for row in rows)
+    assert {row["model"] for row in rows} == set(range(len(models)))
+    assert result["aggregation"]["rule"] == "progressive mixture"
+    assert "left_out" not in result
+    assert set(result["presets"]) == {"chosen", "facts"}
 
 
 def test_a_reopened_record_predicts_the_same(auto: RunFolder) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ansgt.errors import InputError
 from ansgt.runs.folder import RunFolder
-from ansgt.runs.private import PrivateFolder
+from ansgt.runs.private import PrivateFolder, _remove
 
 
 def test_it_goes_with_the_last_who_holds_it() -> None:
@@ -18,6 +18,21 @@ def test_it_goes_with_the_last_who_holds_it() -> None:
     del folder
     gc.collect()
     assert not path.exists()
+
+
+def test_what_was_packed_is_unpacked_but_for_locks() -> None:
+    files = {"a.txt": b"1", "split-0/model-1/b.txt": b"2", "split-0/model-1/c.txt": b""}
+    folder = PrivateFolder.unpacked(files)
+    (folder.path / "split-0" / ".lock").touch()
+    assert folder.packed() == files
+
+
+def test_removing_what_is_gone_and_what_is_anothers(tmp_path: Path) -> None:
+    _remove(tmp_path / "gone", os.getpid())
+    _remove(tmp_path, os.getpid() + 1)
+    assert tmp_path.exists()
+    _remove(tmp_path, os.getpid())
+    assert not tmp_path.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
