@@ -23,7 +23,7 @@ from ansgt.coarsening import (
     resolve,
     warm_up,
 )
-from ansgt.coarsening.base import steady_threads, worker_threads
+from ansgt.coarsening.base import Stopwatch, steady_threads, worker_threads
 from ansgt.coarsening.contraction import Contracted, coarse_adjacency, coarse_features, membership
 from ansgt.coarsening.multilevel import forget
 from ansgt.errors import InputError
@@ -296,6 +296,32 @@ def test_warm_up_leaves_the_coarsener_alone(name):
     coarsener = resolve(name, num_supernodes=2, seed=5)
     warm_up(coarsener)
     assert (coarsener.num_supernodes, coarsener.seed) == (2, 5)
+
+
+def test_seconds_of_phases_add_up(monkeypatch):
+    now = [5.0]
+    monkeypatch.setattr("ansgt.coarsening.base.time.perf_counter", lambda: now[0])
+    watch = Stopwatch()
+    for phase, seconds in (("levels", 2.0), ("subspace", 0.5), ("levels", 1.0)):
+        with watch(phase):
+            now[0] += seconds
+    assert watch.seconds() == {"levels": 3.0, "subspace": 0.5, "total": 3.5}
+
+
+def test_how_many_super_nodes_a_rate_asks_for():
+    graph = random_graph(100)
+    for rate, number in ((0.07, 7), (0.071, 8), (0.001, 1), (1.0, 100)):  # 0.07 * 100 is a little over 7
+        coarse = HeavyEdge(rate=rate).fit(graph)
+        assert (coarse.num_supernodes, coarse.rate, coarse.rate_reached) == (number, rate, number / 100)
+    asked = HeavyEdge(num_supernodes=9).fit(graph)
+    assert (asked.num_supernodes, asked.rate) == (9, 0.09)
+    shown = dict(asked.table().rows)
+    assert (shown["super-nodes"], shown["nodes"], shown["rate reached"]) == (
+        9,
+        100,
+        "0.0900 (asked for: 0.0900)",
+    )
+    assert "not as asked for" not in shown
 
 
 def test_a_forked_child_that_cannot_compute_is_told_so(monkeypatch):
