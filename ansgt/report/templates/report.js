@@ -169,12 +169,28 @@
       at("graph-words").textContent = "This browser cannot draw the graph: it has no WebGL.";
       return;
     }
+    calm(edges);
     sigma.getNodeAtPosition = finder(many);
     for (const program of Object.values(sigma.nodePrograms)) program.pickProgram = null; /* what the finder makes needless */
+    sigma.pickingLayers.clear();
     sigma.on("clickNode", (event) => select(Number(event.node)));
     sigma.on("clickStage", () => select(null));
     if (state.row !== null) select(state.row, true);
     performance.mark("ansgt-graph");
+  }
+  function calm(edges) {
+    /* While a large graph moves, only its nodes are drawn: layers without content are neither cleared nor laid over the others. */
+    if (edges <= 15000) return;
+    const { nodes } = sigma.webGLContexts, mouse = sigma.getMouseCaptor(), clear = sigma.clear.bind(sigma), place = at("graph");
+    const isMoving = () => sigma.getCamera().isAnimated() || mouse.isMoving || mouse.draggedEvents || mouse.currentWheelDirection;
+    sigma.clear = () => {
+      const moving = !!isMoving();
+      place.classList.toggle("moving", moving);
+      if (!moving) return clear();
+      nodes.bindFramebuffer(nodes.FRAMEBUFFER, null);
+      nodes.clear(nodes.COLOR_BUFFER_BIT);
+      return sigma;
+    };
   }
   function finder(many) {
     /* The node under the pointer, by a grid of places: sigma reads a pixel back at every move, and waits for the whole drawing. */
