@@ -230,9 +230,10 @@ def read_settings(
 
 def _check_heads(path: Path | str, content: Mapping[str, Any]) -> None:
     """A misspelt section at the top of a file would otherwise pass for a data set that is not the one asked for."""
+    known = (*SECTIONS, WITH_LINKS, "default")
     for head in content:
-        if not isinstance(head, str) or difflib.get_close_matches(head[:40], (*SECTIONS, "default"), 1, 0.75):
-            raise unknown_name(f"section in {path}", brief(head), (*SECTIONS, "default"))
+        if not isinstance(head, str) or difflib.get_close_matches(head[:40], known, 1, 0.75):
+            raise unknown_name(f"section in {path}", brief(head), known)
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:

@@ -136,7 +136,7 @@ def build_config(request: Request, config: Path | str | None = None, overrides: 
     preferred = settings_class(asked.model).sections
     given = by_section(overrides, kinds)
     file, found = _from_file(asked, config)
-    linked = (file, by_section(found.pop(WITH_LINKS, {}), kinds))
+    linked = (file, _beside_links(file, found.pop(WITH_LINKS, {}), kinds))
     layers = [("", preferred), (file, found), ("", given)]
     sections = merge(kinds, layers)
     merge(kinds, [linked])  # names and ranges are checked even where nobody asks for links
@@ -157,6 +157,17 @@ def build_config(request: Request, config: Path | str | None = None, overrides: 
         model_class=asked.model if isinstance(asked.model, type) else None,
         with_links=_without(given, _by_name(linked[1])) if links == "auto" else {},
     )
+
+
+def _beside_links(file: str, values: Mapping[str, Any], kinds: Mapping[str, type]) -> Sections:
+    """The section `with_links` of a settings file, by section."""
+    try:
+        found = by_section(values, kinds)
+    except InputError as error:
+        raise InputError(f"{file}, section {WITH_LINKS}: {error}") from None
+    if "link_features" in found.get("data", {}):
+        raise InputError(f"{file}, section {WITH_LINKS}: link_features itself cannot be changed there.")
+    return found
 
 
 def _by_name(sections: Sections) -> dict[str, Any]:

@@ -75,10 +75,11 @@ def test_settings_that_go_with_links_follow_the_choice(tmp_path: Path) -> None:
     assert Choices({"link_features": "none"}).applied(auto).settings["dropout"] == 0.1
     followed = Choices({"link_features": "links"}).applied(auto)
     assert (followed.settings, followed.optim, followed.data) == (linked.settings, linked.optim, linked.data)
-    wrong = tmp_path / "wrong.yaml"
-    wrong.write_text("with_links: {dropout: 7}\n")
-    with pytest.raises(InputError, match=r"wrong\.yaml.*dropout"):
-        build_config(Request("random", "mlp", "test"), wrong)
+    for number, text in enumerate(("dropout: 7", "dropuot: 0.7", "link_features: none", "3: 4")):
+        wrong = tmp_path / f"wrong-{number}.yaml"  # a file's content is remembered
+        wrong.write_text(f"with_links: {{{text}}}\n")
+        with pytest.raises(InputError, match=r"wrong-.*\.yaml"):
+            build_config(Request("random", "mlp", "test"), wrong)
 
 
 @pytest.mark.parametrize("result", [{}, {"chosen": 3}, {"chosen": {"data": {"link_features": "auto"}}}])
