@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import yaml
 
 pytest.importorskip("optuna")
@@ -27,6 +29,7 @@ from ansgt.runs.tuning import (
     Budget,
     Found,
     Search,
+    _Course,
     crossed,
     folder_lock_waiting,
     without,
@@ -64,6 +67,104 @@ def test_an_epoch_is_scored_by_nodes_that_did_not_choose_it() -> None:
     assert value == pytest.approx(0.5, abs=0.02)
     said[7] = [0.99, 0.01]
     assert crossed(said, y, METRICS["accuracy"], "loss") == 1.0
+
+
+@pytest.mark.parametrize("select", ["accuracy", "loss"])
+def test_a_crossed_score_by_its_definition(select: str) -> None:
+    """Forty random halves, each of which chooses an epoch for the other one; ties of accuracy go to the smaller loss."""
+    rng = np.random.default_rng(0)
+    said, y = rng.dirichlet(np.ones(3), size=(4, 11)), rng.integers(0, 3, 11)
+    draws, scores = np.random.RandomState(0), []
+    for _ in range(40):
+        halves = np.array_split(draws.permutation(11), 2)
+        for choosing, scored in (halves, halves[::-1]):
+            losses = [-np.log(epoch[choosing, y[choosing]]).mean() for epoch in said]
+            hits = [(epoch[choosing].argmax(axis=1) == y[choosing]).mean() for epoch in said]
+            keys = (
+                losses if select == "loss" else [(-hit, loss) for hit, loss in zip(hits, losses, strict=True)]
+            )
+            epoch = said[keys.index(min(keys))]
+            scores.append((epoch[scored].argmax(axis=1) == y[scored]).mean())
+    assert crossed(said, y, METRICS["accuracy"], select) == pytest.approx(np.mean(scores))
+
+
+def test_the_standard_error_of_a_difference_by_its_definition(tmp_path: Path) -> None:
+    search, rng = searching(tmp_path), np.random.default_rng(0)
+    y, said = rng.integers(0, 4, 30), rng.dirichlet(np.ones(4), size=(2, 30)).astype(np.float16)
+    (tmp_path / "trials").mkdir()
+    for number, probabilities in zip((3, 5), said, strict=True):
+        np.savez(tmp_path / "trials" / f"{number}.npz", probabilities=probabilities, label=y)
+    hits = said.argmax(axis=2) == y
+    draws = np.random.RandomState(0)
+    chosen = [draws.randint(0, 30, 30) for _ in range(500)]
+    expected = np.std([hits[0, nodes].mean() - hits[1, nodes].mean() for nodes in chosen])
+    assert search.standard_error(3, 5) == pytest.approx(expected)
+    assert search.standard_error(3, 3) == 0
+
+
+class Told:
+    """A trial that is told values, and is ended after some."""
+
+    def __init__(self, most: int) -> None:
+        self.values: list[tuple[float, int]] = []
+        self.most = most
+
+    def report(self, value: float, epoch: int) -> None:
+        self.values.append((value, epoch))
+
+    def should_prune(self) -> bool:
+        return len(self.values) >= self.most
+
+
+@pytest.mark.parametrize(("metric", "best"), [("accuracy", [0.5, 1.0, 1.0]), ("log_loss", None)])
+def test_a_trial_is_told_the_best_so_far(metric: str, best: list[float] | None) -> None:
+    y = np.array([0, 1])
+    epochs = [
+        torch.tensor(rows) for rows in ([[0.9, 0.1]] * 2, [[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]])
+    ]
+    told: Any = Told(3)
+    course = _Course(METRICS[metric], y, "accuracy", told)
+    course.add(4, epochs[0])
+    course.add(5, epochs[1])
+    with pytest.raises(sys.modules["optuna"].TrialPruned):
+        course.add(6, epochs[2])
+    if best is None:
+        scores = [METRICS[metric](rows.numpy(), y) for rows in epochs]
+        best = [scores[0], min(scores[:2]), min(scores)]
+    assert told.values == [
+        (pytest.approx(value), epoch) for value, epoch in zip(best, (4, 5, 6), strict=True)
+    ]
+    assert len(course.said) == 3
+    for number, kept in ((1000, 1), (1001, 0)):
+        many = _Course(METRICS["accuracy"], np.zeros(number, dtype=int), "accuracy", None)
+        many.add(0, torch.full((number, 2), 0.5))
+        assert len(many.said) == kept
+
+
+def one(state: str, **attributes: Any) -> SimpleNamespace:
+    return SimpleNamespace(state=SimpleNamespace(name=state), user_attrs=attributes)
+
+
+def test_when_enough_trials_have_ended(tmp_path: Path) -> None:
+    search = searching(tmp_path)
+    trials = [
+        one("COMPLETE"),
+        one("PRUNED"),
+        one("FAIL", why="no"),
+        one("FAIL"),
+        one("RUNNING"),
+        one("WAITING"),
+    ]
+    study: Any = SimpleNamespace(get_trials=lambda deepcopy: trials)
+    assert [search._is_over(study, Budget(trials=number)) for number in (3, 4, 5)] == [True, True, False]
+    assert not search._is_over(study, Budget(seconds=1.0))
+    trials[:] = [one("FAIL", why="first")] * 18 + [one("FAIL", why="last")]
+    assert not search._is_over(study, Budget(trials=99))
+    trials += [one("FAIL", why="really last")]
+    with pytest.raises(InputError, match="20 trials failed and none ended; the last one: really last"):
+        search._is_over(study, Budget(trials=99))
+    trials += [one("COMPLETE")]
+    assert not search._is_over(study, Budget(trials=99))
 
 
 def test_the_first_trial_has_the_shipped_settings_and_the_file_trains(tmp_path: Path) -> None:
