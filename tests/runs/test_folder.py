@@ -14,6 +14,7 @@ from ansgt.errors import BusyError, InputError
 from ansgt.graph import Split
 from ansgt.runs.folder import RunFolder, SplitFolder, by_model, open_run
 from ansgt.runs.reopen import FinishedRun, evaluate_run
+from ansgt.storage import TEMPORARY, save_state
 
 
 def test_files_of_a_split_round_trip(tmp_path: Path) -> None:
@@ -54,6 +55,116 @@ def test_folders_of_models_go_when_the_split_is_done(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_text("stays")
     folder.remove_models()
     assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_seconds_that_were_spent(tmp_path: Path) -> None:
+    split = SplitFolder(tmp_path / "split-0")
+    assert split.seconds_spent() == 0
+    split.write_checkpoint({"seconds": 2.5})
+    split.model(0).write_result({"seconds": 4.0})
+    split.model(1).write_checkpoint({"seconds": 8.0})
+    assert split.seconds_spent() == 14.5
+    split.write_result({"seconds": 1.0})
+    assert split.seconds_spent() == 1.0
+
+
+def test_history_and_what_models_say_alone_are_read_back(tmp_path: Path) -> None:
+    split = SplitFolder(tmp_path)
+    split.write_history([])
+    assert not (tmp_path / "history.jsonl").exists()
+    assert split.alone() is None
+    split.write_history([{"epoch": 3}])
+    split.write_alone(np.arange(2), np.eye(2)[None])
+    assert split.history() == [{"epoch": 3}]
+    alone = split.alone()
+    assert alone is not None
+    assert (alone["nodes"].tolist(), alone["probabilities"].tolist()) == ([0, 1], [[[1, 0], [0, 1]]])
+
+
+@pytest.mark.parametrize(
+    "weights", [{"w": torch.tensor([1.0, float("nan")])}, {"w": torch.tensor(float("inf"))}]
+)
+def test_weights_that_are_no_numbers(weights: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    split = SplitFolder(tmp_path)
+    split.write_weights({"a": torch.zeros(2), **weights})
+    with pytest.raises(InputError, match="NaN or infinity in 'w'"):
+        split.weights()
+    split.write_weights({"a": torch.tensor([2**40])})
+    assert split.weights()["a"].tolist() == [2**40]
+    save_state(tmp_path / "model.safetensors", {"a": torch.zeros(1), "b": 3})
+    with pytest.raises(InputError, match=r"model\.safetensors"):
+        split.weights()
+
+
+@pytest.mark.parametrize(("part", "other"), [("train", [0, 3]), ("val", [3]), ("test", [2, 3])])
+def test_a_record_of_another_split(part: str, other: list[int], tmp_path: Path) -> None:
+    nodes = {"train": [0, 4], "val": [1], "test": [2, 5]}
+    own, wrong = (
+        Split(**{name: torch.tensor(ids) for name, ids in parts.items()}, name="given")
+        for parts in (nodes, {**nodes, part: other})
+    )
+    folder = SplitFolder(tmp_path)
+    folder.write_split(own)
+    folder.write_result({"split_hash": own.hash})
+    folder.check_split(own)
+    with pytest.raises(InputError, match="not the one that the data and the settings"):
+        folder.check_split(wrong)
+    folder.write_result({"split_hash": wrong.hash})
+    with pytest.raises(InputError, match="not the one that the data and the settings"):
+        folder.check_split(own)
+
+
+def test_whose_a_folder_is(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert not folder.is_ours
+    for content, ours in (
+        ({"format": "ansgt run 2"}, True),
+        ({"data_hash": "1", "versions": {}}, True),
+        ({"format": "ansgt run 1"}, False),
+        ({"data_hash": "1"}, False),
+        ([], False),
+    ):
+        (tmp_path / "run.json").write_text(json.dumps(content))
+        assert folder.is_ours == ours
+
+
+def test_names_of_files_in_a_run_directory(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    files = (run.graph, run.default_predictions, run.default_report, run.weights_picture, run.tensorboard)
+    assert [path.relative_to(tmp_path).as_posix() for path in (*files, run.default_program(".onnx"))] == [
+        "graph.npz",
+        "predictions.csv",
+        "report.html",
+        "weights.png",
+        "tensorboard",
+        "program.onnx",
+    ]
+    assert run.peak_bytes() is None
+    run.write_peak_bytes(7)
+    assert run.peak_bytes() == 7
+
+
+def test_a_run_is_removed_and_what_others_put_beside_it_stays(run: Path, tmp_path: Path) -> None:
+    folder = RunFolder(run)
+    (run / "tensorboard").mkdir()
+    (run / "tensorboard" / "events.out.tfevents.1").touch()
+    kept = [run / "notes.txt", run / "split-0" / "notes.txt", run / "split-x" / "result.json"]
+    for path in kept:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    temporary = run / "split-0" / TEMPORARY.replace("*", "result.json.1", 1).replace("*", "2")
+    temporary.touch()
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    folder.copy_to(copy)
+    assert not list(copy.rglob("notes.txt"))
+    assert (copy / "split-0" / "result.json").read_bytes() == (run / "split-0" / "result.json").read_bytes()
+    assert (copy / "run.json").exists()
+    assert len(open_run(copy).results()) == 1
+    folder.clear()
+    left = [path for path in run.rglob("*") if path.is_file() and path.name != ".lock"]
+    assert sorted(left) == sorted(kept)
+    assert not (run / "tensorboard").exists()
 
 
 def test_rows_by_model_understand_version_0_1() -> None:
