@@ -253,18 +253,20 @@ def stored_experts(config: RunConfig, result: Mapping[str, Any]) -> list[RunConf
 
 def stored_mixture(result: Mapping[str, Any]) -> ExpertMixture:
     """The weights and temperatures of a finished split's experts; those of older records have no temperatures."""
-    models = result.get("models")
-    if not isinstance(models, list) or not all(
-        isinstance(one, Mapping)
-        and isinstance(one.get("weight"), float)
-        and 0 <= one["weight"] <= 1
-        and isinstance(one.get("temperature", 1.0), float)
-        and 0 < one.get("temperature", 1.0) < math.inf
-        for one in models
+    models: Any = result.get("models")
+    known = isinstance(models, list) and all(isinstance(one, Mapping) for one in models)
+    told: list[Any] = (
+        [(one.get("weight"), one.get("temperature", 1.0)) for one in models] if known else [(None, None)]
+    )
+    if not all(
+        isinstance(weight, float)
+        and 0 <= weight <= 1
+        and isinstance(temperature, float)
+        and 0 < temperature < math.inf
+        for weight, temperature in told
     ):
         raise InputError("The split's result.json does not say what its experts weigh (damaged).")
-    temperatures = [one.get("temperature", 1.0) for one in models]
-    return ExpertMixture(np.array([one["weight"] for one in models]), temperatures)
+    return ExpertMixture(np.array([weight for weight, _ in told]), [temperature for _, temperature in told])
 
 
 def _with_own(expert: RunConfig, config: RunConfig) -> RunConfig:

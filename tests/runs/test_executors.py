@@ -43,6 +43,7 @@ def test_lost_tasks_are_tried_again_and_a_deadly_one_takes_nobody_along(
 def test_no_workers() -> None:
     with pytest.raises(InputError, match="workers must be at least 1, not 0"):
         Workers(0)
+    assert (Workers().number, Workers().executor, executors.TRIALS) == (1, None, 3)
 
 
 class Inline:

@@ -1,5 +1,6 @@
 """Experts of a split: which are planned, how they are mixed, what the record holds of them, and time limits."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from ansgt.errors import InputError
 from ansgt.graph import Split
 from ansgt.models.baselines.gcn import GCN
 from ansgt.prediction.progressive import expert_weights, likelihoods_of, most_experts
-from ansgt.runs.experts import Plan, stored_experts
+from ansgt.runs.experts import Plan, stored_experts, stored_mixture
 from ansgt.runs.folder import RunFolder
 from ansgt.runs.prepare import prepare_run
 from ansgt.runs.presets import Presets
@@ -224,6 +225,19 @@ def test_a_record_that_does_not_say_what_was_trained_is_a_sentence(
     result = {**auto.split(0).result(), **damage}
     with pytest.raises(InputError, match=r"damaged|does not fit this version"):
         stored_experts(auto.config(), result)
+
+
+def test_weights_and_temperatures_of_a_record() -> None:
+    models = [{"weight": 0.25, "temperature": 1.5}, {"weight": 0.75}]  # older records have no temperatures
+    found = stored_mixture({"models": models})
+    assert (found.weights.tolist(), list(found.temperatures)) == ([0.25, 0.75], [1.5, 1.0])
+    for wrong in (-0.1, 1.1, 1, None):
+        with pytest.raises(InputError, match="damaged"):
+            stored_mixture({"models": [{"weight": wrong}]})
+    for wrong in (0.0, 2, math.inf, None):
+        with pytest.raises(InputError, match="damaged"):
+            stored_mixture({"models": [{"weight": 1.0, "temperature": wrong}]})
+    assert stored_mixture({"models": [{"weight": 1.0}, {"weight": 0.0}]}).weights.tolist() == [1, 0]
 
 
 def test_links_are_decided_per_expert_and_kept(auto: RunFolder) -> None:

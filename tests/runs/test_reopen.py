@@ -13,7 +13,14 @@ from ansgt import NodeClassifier
 from ansgt.errors import InputError
 from ansgt.runs.folder import SplitFolder, by_model, open_run
 from ansgt.runs.record import models_of
-from ansgt.runs.reopen import FinishedRun, evaluate_run
+from ansgt.runs.reopen import (
+    FinishedRun,
+    _stored_probabilities,
+    _with_own,
+    evaluate_run,
+    finished,
+    temperature_of,
+)
 
 STORED = Path(__file__).parents[1] / "fixtures" / "version-0.1.tar.gz"
 """A run of two ANS-GT models, a saved classifier of ANS-GT and one of GCN, as version 0.1 stored them."""
@@ -98,3 +105,50 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         FinishedRun.open(tmp_path / "nowhere")
     with pytest.raises(InputError, match="not a run directory"):
         FinishedRun.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"), [({}, 1.0), ({"temperature": 2}, 2.0), ({"temperature": 0.25}, 0.25)]
+)
+def test_a_temperature_is_read(stored: dict[str, float], expected: float, tmp_path: Path) -> None:
+    SplitFolder(tmp_path).write_result(stored)
+    assert temperature_of(SplitFolder(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("stored", [0, -1.0, "2", None, [1.0], 1e400])
+def test_a_temperature_that_is_none(stored: object, tmp_path: Path) -> None:
+    SplitFolder(tmp_path).write_result({"temperature": stored})
+    with pytest.raises(InputError, match=r"temperature in .* is no number above 0"):
+        temperature_of(SplitFolder(tmp_path))
+
+
+def test_a_split_that_is_not_finished_or_not_of_the_right_shape(tiny_run: Path, tmp_path: Path) -> None:
+    folder = open_run(tiny_run)
+    assert finished(folder, 1).path == folder.split(1).path
+    with pytest.raises(InputError, match=r"Split 2 of .* is not finished"):
+        finished(folder, 2)
+    like = folder.split(0).predictions()["probabilities"]
+    assert np.array_equal(_stored_probabilities(folder.split(0), like), like)
+    for other in (like[:-1], like[:, :-1]):
+        with pytest.raises(InputError, match="does not hold probabilities"):
+            _stored_probabilities(folder.split(0), other)
+
+
+def test_nodes_that_were_trained_on(tiny_run: Path) -> None:
+    run = FinishedRun.open(tiny_run, device="cpu")
+    for index in (0, 1):
+        expected = np.zeros(128, dtype=bool)
+        expected[run.split(index).train.numpy()] = True
+        assert np.array_equal(run.trained(index).trained_on, expected)
+    assert torch.equal(run.split().train, run.split(0).train)
+    assert not torch.equal(run.split(1).train, run.split(0).train)
+
+
+def test_own_classes_and_settings_take_the_place_of_their_names(tiny_run: Path) -> None:
+    config = open_run(tiny_run).config()
+    own = _with_own(config, {"model": dict, "heuristics": [1]})
+    assert own.model_class is dict
+    assert own.settings == {**config.settings, "heuristics": [1]}
+    assert _with_own(config, {}).settings == config.settings
+    with pytest.raises(InputError, match="Unknown setting of the stored run 'heuristic'"):
+        _with_own(config, {"heuristic": 1})
