@@ -91,7 +91,7 @@ class Known:
         if seen.mark not in self._marks:
             return None
         raw.warn(self._marks[seen.mark], seen)
-        number, x = len(raw.x), raw.x[first:]
+        number, x = len(raw.x), raw.x[first:].copy()  # a view would keep all of it
         new, y = checked_features(x) if len(x) else self.graph.x[:0], raw.labels(self.graph)
         if len(x):
             whole = torch.from_numpy(np.asarray(raw.x, dtype=np.float32))  # of older nodes it was checked

@@ -345,10 +345,18 @@ def hops_between(graph: Graph, node: int, others: np.ndarray) -> dict[int, int]:
     frontier, distance = np.array([node]), 0
     while wanted and len(frontier):
         distance += 1
-        reached = np.unique(graph.adj[frontier].indices)
-        frontier = reached[~seen[reached]]
-        seen[frontier] = True
-        new = wanted.intersection(frontier.tolist())
+        reached = np.zeros(graph.num_nodes, dtype=bool)
+        reached[_neighbors(graph, frontier)] = True
+        frontier = np.flatnonzero(reached & ~seen)
+        seen |= reached
+        new = [other for other in wanted if seen[other]]
         found |= dict.fromkeys(sorted(new), distance)
-        wanted -= new
+        wanted.difference_update(new)
     return found
+
+
+def _neighbors(graph: Graph, nodes: np.ndarray) -> np.ndarray:
+    """Neighbours of all of some nodes, with repeats."""
+    lengths = graph.degree[nodes]
+    first = np.repeat(graph.indptr[nodes] - np.cumsum(lengths) + lengths, lengths)
+    return graph.indices[first + np.arange(len(first))]

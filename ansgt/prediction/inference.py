@@ -87,14 +87,15 @@ class AveragedInference:
         self.build = build
         self.chunk_size = chunk_size
         self.execution = execution
-        self._chunk: Callable[[Tensor], Tensor] = self._mean_softmax
-        if execution.captured:
-            self._chunk = Captured(self._mean_softmax)
+        self._captured = Captured(self._mean_softmax) if execution.captured else None
 
     def __call__(self, nodes: Tensor) -> Tensor:
         """Probabilities [len(nodes), C], float32, on the model's device."""
+        chunk = (
+            self._captured or self._mean_softmax
+        )  # an object that holds its own method would outlive its last use
         with evaluation(self.model):
-            return over_chunks(self._chunk, nodes, self.chunk_size)
+            return over_chunks(chunk, nodes, self.chunk_size)
 
     def _mean_softmax(self, centres: Tensor) -> Tensor:
         batch = self.build(centres.clamp(min=0))
