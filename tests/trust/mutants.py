@@ -77,13 +77,16 @@ SAME: dict[str, str] = {
     r"heuristics/rows.py: if out_columns\[at\] < .* <= ": "columns are distinct",
     r"heuristics/rows.py: (if len\(values\) <= max\(_FEW|top, least = .*: key|key, is_tie = .*: True)": "sorting does it",
     r"heuristics/rows.py: (shift \+= 1|_BINS, _FEW = )": "bins of any width find the same",
-    r"heuristics/rows.py: (highest, width|passes|bits|place) = ": "digits of any length sort alike",
+    r"heuristics/rows.py: ((highest, width|place) = np.*: 1 -> 2|passes = .*: [89] ->|bits = .*passes \+ 1\)$)": (
+        "digits of any length sort alike"
+    ),
     r"heuristics/rows.py: if np.diff.*: 0 -> 1": "k is at least 1",
     r"heuristics/rows.py: (_JIT_PAYS|if .* < _JIT_PAYS)": "the compiled way finds the same",
     r"heuristics/rows.py: if is_large and indptr": "a shorter way to the same rows",
     r"heuristics/neighbors.py: (projection = np.random|SKETCH = )": "any projection finds candidates",
     r"heuristics/neighbors.py: (_SAMPLED_PER_CELL|most = _SAMPLED_PER_CELL|chosen = np.random)": "any sample finds cells",
-    r"heuristics/neighbors.py: (z = |return z \^|total = np.uint64\(0\))": "any hash tells rows apart",
+    r"heuristics/neighbors.py: (z = |return z \^).*: (0x\w+|\d+) -> ": "any hash tells rows apart",
+    r"heuristics/neighbors.py: total = np.uint64\(0\)": "any hash tells rows apart",
     r"heuristics/.*.py: for part in np.array_split\(nodes, max\(1, ": "how work is cut",
     r"training/steps.py: (torch.compiler.reset|return torch.compile)": "compiled or not, the numbers are the same",
     r"coarsening/lobpcg.py: kept = spread >": "what lies between is rounding",
