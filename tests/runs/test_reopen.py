@@ -11,6 +11,7 @@ import torch
 
 from ansgt import NodeClassifier
 from ansgt.errors import InputError
+from ansgt.links import Origin
 from ansgt.runs.folder import SplitFolder, by_model, open_run
 from ansgt.runs.record import models_of
 from ansgt.runs.reopen import (
@@ -139,7 +140,7 @@ def test_nodes_that_were_trained_on(tiny_run: Path) -> None:
     for index in (0, 1):
         expected = np.zeros(128, dtype=bool)
         expected[run.split(index).train.numpy()] = True
-        assert np.array_equal(run.trained(index).trained_on, expected)
+        assert np.array_equal(run._trained_on(Origin.same(run.graph), index), expected)
     assert torch.equal(run.split().train, run.split(0).train)
     assert not torch.equal(run.split(1).train, run.split(0).train)
 
