@@ -97,6 +97,7 @@ SAME: dict[str, str] = {
     r"coarsening/base.py: SERIAL_BELOW": "a second thread costs time alone",
     r"training/adaptive.py: REWARDED = ": "how work is cut",
     r"heuristics/store.py: SHARD = ": "how work is cut",
+    r"heuristics/scan.py: self._order = np.random": "candidates are found in any order",
     r"coarsening/(contraction|heavy_edge|matching|neighborhoods|spectrum).py: .*[=,] -1\b.*: 1 -> 2": (
         "any negative number says that nothing is there"
     ),
