@@ -200,3 +200,5 @@ def main() -> None:
         discard_stdout()
         fail(refusal(error) or str(error))
         sys.exit(1)
+    finally:
+        gc.freeze()  # or Python looks for cycles once more, thrice, before it ends
