@@ -12,10 +12,10 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from ansgt.arrays import brief_repr
+from ansgt.arrays import brief_repr, unfinite
 from ansgt.datasets.sources import is_one_way, warn_left_out
 from ansgt.device import is_main_memory
-from ansgt.graph import Graph, checked_features
+from ansgt.graph import Graph
 from ansgt.linalg import fingerprint
 
 _FEW_EDGES = 65_536
@@ -90,10 +90,15 @@ class Known:
         seen = raw.seen(first)
         if seen.mark not in self._marks:
             return None
+        number, new = (
+            len(raw.x),
+            torch.from_numpy(raw.x[first:]).to(torch.float32, copy=True),
+        )  # not a view of it all
+        if unfinite(new) is not None:  # `Graph.from_data` says where
+            return None
         raw.warn(self._marks[seen.mark], seen)
-        number, x = len(raw.x), raw.x[first:].copy()  # a view would keep all of it
-        new, y = checked_features(x) if len(x) else self.graph.x[:0], raw.labels(self.graph)
-        if len(x):
+        y = raw.labels(self.graph)
+        if number > first:
             whole = torch.from_numpy(np.asarray(raw.x, dtype=np.float32))  # of older nodes it was checked
             graph = self.graph.extended(whole, seen.row, seen.col, y)
         else:

@@ -109,6 +109,9 @@ def test_what_is_no_growth_is_noticed(data: Data, clf: ansgt.NodeClassifier) -> 
     shuffled = Data(x=fewer.x, edge_index=fewer.edge_index[:, order], y=torch.zeros(N + 1))
     for other in (fewer, changed, shuffled):
         assert np.array_equal(clf.predict_proba(other, nodes=nodes), anew(clf, other, nodes))
+    changed.x[N, 2] = torch.nan
+    with pytest.raises(InputError, match="Field 'x' holds nan at node 400, feature 2"):
+        clf.predict(changed, nodes=nodes)
     before = clf.predict_proba(shuffled, nodes=nodes)
     shuffled.x.numpy()[N] += 1  # behind torch's back
     assert not np.array_equal(clf.predict_proba(shuffled, nodes=nodes), before)
