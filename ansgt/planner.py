@@ -263,7 +263,11 @@ class _Sizes:
         room = (plan.budget - plan.bytes) // 2 // self.centre(number, plan.dense)
         if is_main_memory(self.device):
             room = min(room, SMALL_TABLE // self.centre(number, plan.dense))
-        return Plan(**{**asdict(plan), "kept": max(plan.portion, min(room, self.graph.num_nodes))})
+        kept = max(plan.portion, min(room, self.graph.num_nodes))
+        asked = min(kept, self.graph.num_nodes - self.load.num_centres)  # in training: at most all the others
+        beyond = max(0, asked - plan.portion)  # one portion is at work anyway
+        parts = {**plan.parts, "kept sequences": beyond * self.centre(number, plan.dense)}
+        return Plan(**{**asdict(plan), "kept": kept, "parts": parts})
 
     def _step(self) -> int:
         """What a training step holds for its backward pass: some ten numbers per channel, token and layer."""

@@ -72,6 +72,8 @@ def test_portions_and_blocks_are_whole_chunks_and_batches(graph: Graph) -> None:
     assert found.portion % 256 == 0
     assert found.block % 48 == 0
     assert found.kept >= found.portion
+    beyond = min(found.kept, graph.num_nodes - LOAD.num_centres) - found.portion
+    assert (found.parts["kept sequences"] > 0) == (beyond > 0)
 
 
 def test_the_choice_is_said_on_one_line(graph: Graph) -> None:

@@ -153,6 +153,10 @@ class FreshInference:
             found = torch.cat(parts) if parts else torch.zeros(0, self.model.num_classes)
             return ranks().gathered(found, len(nodes))
 
+    def forget(self) -> None:
+        """Gives up all kept sequences and keeps those of one portion from now on: nothing will be asked for twice."""
+        self._portions, self._nodes, self.kept = [], self._nodes[:0], self.portion
+
     def _told(self, at: Stage, portion: "_Portion") -> Tensor:
         found = portion.predict()
         at.advance(len(found))

@@ -213,6 +213,7 @@ class AdaptiveLearner:
         del self.tables, self.significance, self.step, self.optimizer
         if not self.streams:
             del self.sampled
+        self.trained.inference.forget()
 
     def history(self) -> list[dict[str, Any]]:
         return self.rows
