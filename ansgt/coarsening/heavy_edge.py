@@ -44,7 +44,7 @@ class HeavyEdge(Coarsener):
             if budget > 0:
                 budget -= union_two_hop(start.indptr, start.indices, parent, size, budget, cap)
             passes += 1
-            if budget > 0 and cap >= start.num_nodes:
+            if cap >= start.num_nodes:
                 break
             cap = min(cap + cap // 3 + 1, start.num_nodes)
         assignment, count = relabel(roots(parent))

@@ -25,7 +25,7 @@ def lobpcg(
     root = np.sqrt(graph.size.astype(np.float64))
     laplacian = graph.laplacian(scale=1.0 / root)
     diagonal = np.where(graph.degree > 0, graph.degree, 1.0) / graph.size
-    basis, image = np.zeros((n, 3 * k)), np.zeros((n, 3 * k))  # [X | W | P] and L times it, changed in place
+    basis, image = np.empty((n, 3 * k)), np.empty((n, 3 * k))  # [X | W | P] and L times it, changed in place
     basis[:, :k] = block
     project_kernel(graph.component, graph.num_components, root, basis, 0, k)
     apply_laplacian(laplacian, basis, image, 0, k)

@@ -60,8 +60,8 @@ class Mixture:
             first, second = iter(kept), iter(kept)
         else:
             first, second = proposals(), proposals()
-        width = max((int(block.union_lengths.max()) for block in first), default=0)
-        mixture = cls._allocate(len(heuristics), len(centres), max(width, 1))
+        width = max([1, *(int(block.union_lengths.max()) for block in first)])
+        mixture = cls._allocate(len(heuristics), len(centres), width)
         start = 0
         for block in second:
             start = mixture._fill(block, start)
