@@ -6,7 +6,7 @@ from cases import dense_ppr
 from ansgt.datasets import load_graph
 from ansgt.graph import Graph
 from ansgt.heuristics.ppr import _exact_rows, default_eps
-from ansgt.heuristics.push import ordered, push_rows
+from ansgt.heuristics.push import _by_falling_degree, ordered, push_rows
 from ansgt.testing import power_law_graph, random_graph
 
 
@@ -114,3 +114,8 @@ def test_isolated_node_keeps_nothing() -> None:
     rows, residual = push_rows(graph, np.array([59]), 0.15, 1e-4)
     assert rows.toarray().sum() == 0
     assert residual[0] == 0
+
+
+def test_nodes_by_falling_degree_are_a_stable_sort() -> None:
+    degree = np.array([0, 3, 1, 0, 3, 2, 1])
+    assert _by_falling_degree(degree).tolist() == np.argsort(-degree, kind="stable").tolist()
