@@ -91,7 +91,7 @@ SAME: dict[str, str] = {
     r"training/steps.py: (torch.compiler.reset|return torch.compile)": "compiled or not, the numbers are the same",
     r"coarsening/lobpcg.py: kept = spread >": "what lies between is rounding",
     r"coarsening/spectrum.py: seed: int = 0": "any start leads to the same eigenpairs",
-    r"coarsening/spectrum.py: (for _ in range\(2\)|if label\[j\] < 0 and strength >)": "the copies are where start vectors come from",
+    r"coarsening/spectrum.py: (for _ in range\(2\)|if label\[j\] < 0 and strength >)": "copies start vectors come from",
     r"coarsening/spectrum.py: if graph.num_nodes <= max\(dense_below": "the dense solver and the other agree",
     r"coarsening/base.py: numba.set_num_threads": "threads cost time alone",
     r"heuristics/push.py: (queue|touched) = np.empty\(n \+ 1": "room that is not used",
