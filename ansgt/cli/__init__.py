@@ -201,4 +201,5 @@ def main() -> None:
         fail(refusal(error) or str(error))
         sys.exit(1)
     finally:
-        gc.freeze()  # or Python looks for cycles once more, thrice, before it ends
+        if "triton" not in sys.modules:  # whose objects complain when they are left
+            gc.freeze()  # or Python looks for cycles once more, thrice, before it ends

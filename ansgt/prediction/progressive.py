@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ansgt.arrays import brief_repr
 from ansgt.prediction.calibration import fitted_temperature, tempered
 
 TOLERANCE = 0.05
@@ -84,7 +85,7 @@ def expert_weights(likelihoods: np.ndarray) -> np.ndarray:
     return progressive_weights(likelihoods)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExpertMixture:
     """Weights and temperatures of K experts.
 
@@ -95,6 +96,7 @@ class ExpertMixture:
 
     weights: np.ndarray
     temperatures: Sequence[float]
+    __repr__ = brief_repr
 
     @classmethod
     def of(
