@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
@@ -363,7 +363,10 @@ def _forked(
         signal.setitimer(signal.ITIMER_PROF, seconds)  # of CPU time
         signal.alarm(PATIENCE * int(seconds))
         _run_tests(folder, arguments, compiled, plugin)
-    return os.waitpid(child, 0)[1] != 0
+    fails = os.waitpid(child, 0)[1] != 0
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # workers that a killed test leaves behind would take the machine
+    return fails
 
 
 def _run_tests(folder: Path, arguments: list[str], compiled: Path, plugin: Callable[[], object]) -> None:
